@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from authbench.runtime.messages import Request, Response
@@ -72,7 +73,7 @@ class RenderedPrompt:
     def pieces(self) -> list[str]:
         """The text cut at `cuts`; joined they are the text again."""
         edges = [0, *self.cuts, len(self.text)]
-        return [self.text[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+        return [self.text[a:b] for a, b in pairwise(edges)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,384 @@
+"""Every answer ever given, in one SQLite file: what makes a killed run continue and a re-run free.
+
+Three tables: `models` (who answered, and how prompts are rendered for it), `prompts` (one row a key, the
+prompt compressed) and `samples` (one row an answer). The file is in WAL mode and commits at least once a
+second, so that a killed process loses at most that.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from authbench.errors import AuthbenchError, DataError
+from authbench.runtime.engine import ModelIdentity
+from authbench.runtime.messages import FinishReason, Response, Sample
+
+#: Seconds between two commits.
+COMMIT_INTERVAL = 1.0
+#: Seconds to wait for another process that writes.
+BUSY_TIMEOUT = 20.0
+_FORMAT = 1
+_CHUNK = 500
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS models (
+  id INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, rendering TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS prompts (
+  key BLOB PRIMARY KEY, model INTEGER NOT NULL, prompt BLOB NOT NULL, prompt_tokens INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS samples (
+  key BLOB NOT NULL, sample INTEGER NOT NULL, text TEXT NOT NULL, finish TEXT NOT NULL,
+  output_tokens INTEGER NOT NULL, label_logprobs TEXT, target_logprob REAL,
+  cached_tokens INTEGER NOT NULL, seconds REAL NOT NULL, created REAL NOT NULL,
+  PRIMARY KEY (key, sample)
+) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRecord:
+    """A model that has answers: its identity, and what is needed to render its prompts again."""
+
+    identity: ModelIdentity
+    rendering: Mapping[str, Any]
+
+
+class Store:
+    """The answers of one results folder. Use as a context manager; one instance per process.
+
+    Raises `DataError` where the file is locked by another process, cannot be written, or the disk is full.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        #: What had to be mended when the file was opened; None nearly always.
+        self.repaired: str | None = None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._samples: list[tuple[Any, ...]] = []
+        self._prompts: list[tuple[Any, ...]] = []
+        self._pending: dict[bytes, list[tuple[Any, ...]]] = {}
+        self._pending_tokens: dict[bytes, int] = {}
+        self._committed = time.monotonic()
+        self._db = self._open()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write what is pending and close the file."""
+        try:
+            self.flush()
+        finally:
+            self._db.close()
+
+    # -- models ---------------------------------------------------------------------------------------
+
+    def register(self, identity: ModelIdentity, rendering: Mapping[str, Any]) -> int:
+        """The number of a model in this store; its row is made, or its rendering brought up to date."""
+        with self._guard():
+            self._db.execute(
+                "INSERT INTO models (identity, rendering) VALUES (?, ?) "
+                "ON CONFLICT (identity) DO UPDATE SET rendering = excluded.rendering",
+                (_json(asdict(identity)), _json(dict(rendering))),
+            )
+            self._db.commit()
+            row = self._db.execute("SELECT id FROM models WHERE identity = ?", (_json(asdict(identity)),))
+            return int(row.fetchone()[0])
+
+    def models(self) -> list[tuple[int, ModelRecord]]:
+        """Every model with its number."""
+        with self._guard():
+            rows = self._db.execute("SELECT id, identity, rendering FROM models ORDER BY id").fetchall()
+        return [
+            (number, ModelRecord(ModelIdentity(**json.loads(identity)), json.loads(rendering)))
+            for number, identity, rendering in rows
+        ]
+
+    # -- answers --------------------------------------------------------------------------------------
+
+    def get(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
+        """What is known of each key: a response with every sample kept, in the order they were kept."""
+        found: dict[bytes, list[tuple[Any, ...]]] = {}
+        tokens: dict[bytes, int] = {}
+        wanted = []
+        for key in keys:
+            if key in self._pending:
+                found[key] = self._pending[key]
+                tokens[key] = self._pending_tokens[key]
+            else:
+                wanted.append(key)
+        with self._guard():
+            for chunk in _chunks(wanted):
+                marks = ",".join("?" * len(chunk))
+                for row in self._db.execute(
+                    "SELECT s.key, text, finish, output_tokens, label_logprobs, target_logprob, "
+                    "cached_tokens, seconds, p.prompt_tokens FROM samples s JOIN prompts p USING (key) "
+                    f"WHERE s.key IN ({marks}) ORDER BY s.key, sample",
+                    chunk,
+                ):
+                    found.setdefault(row[0], []).append(row[1:8])
+                    tokens[row[0]] = row[8]
+        return {key: _response(rows, tokens[key]) for key, rows in found.items()}
+
+    def put(self, key: bytes, model: int, prompt: str, response: Response, first: int = 0) -> None:
+        """Keep an answer; its samples are numbered from `first`. Committed within a second."""
+        now = time.time()
+        share = response.seconds / max(1, len(response.samples))
+        rows = []
+        for sample in response.samples:
+            labels = None if sample.label_logprobs is None else json.dumps(sample.label_logprobs)
+            facts = (sample.finish_reason, sample.output_tokens, labels, sample.target_logprob)
+            rows.append((_storable(sample.text), *facts, response.cached_tokens, share))
+        text = zlib.compress(prompt.encode("utf-8", "surrogatepass"), 1)
+        self._prompts.append((key, model, text, response.prompt_tokens))
+        for offset, row in enumerate(rows):
+            self._samples.append((key, first + offset, *row, now))
+        if first == 0:
+            self._pending[key] = rows
+            self._pending_tokens[key] = response.prompt_tokens
+        else:
+            self.flush()
+        if time.monotonic() - self._committed >= COMMIT_INTERVAL:
+            self.flush()
+
+    def flush(self) -> None:
+        """Commit what is pending."""
+        if self._samples:
+            with self._guard():
+                self._db.executemany("INSERT OR REPLACE INTO prompts VALUES (?, ?, ?, ?)", self._prompts)
+                self._db.executemany(
+                    "INSERT OR REPLACE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    self._samples,
+                )
+                self._db.commit()
+            self._samples.clear()
+            self._prompts.clear()
+            self._pending.clear()
+            self._pending_tokens.clear()
+        self._committed = time.monotonic()
+
+    def forget(self, keys: Sequence[bytes]) -> None:
+        """Drop the answers to these keys, so that they are asked again (`--fresh`)."""
+        self.flush()
+        with self._guard():
+            for chunk in _chunks(keys):
+                marks = ",".join("?" * len(chunk))
+                self._db.execute(f"DELETE FROM samples WHERE key IN ({marks})", chunk)
+                self._db.execute(f"DELETE FROM prompts WHERE key IN ({marks})", chunk)
+            self._db.commit()
+
+    def prompts(self, keys: Sequence[bytes]) -> dict[bytes, str]:
+        """The rendered prompts of these keys."""
+        self.flush()
+        found = {}
+        with self._guard():
+            for chunk in _chunks(keys):
+                marks = ",".join("?" * len(chunk))
+                rows = self._db.execute(f"SELECT key, prompt FROM prompts WHERE key IN ({marks})", chunk)
+                for key, prompt in rows:
+                    found[key] = zlib.decompress(prompt).decode("utf-8", "surrogatepass")
+        return found
+
+    # -- housekeeping ---------------------------------------------------------------------------------
+
+    def stats(self) -> list[dict[str, Any]]:
+        """Per model: prompts, samples, tokens in and out, and the time of the first and last answer."""
+        self.flush()
+        with self._guard():
+            rows = self._db.execute(
+                "SELECT m.id, m.identity, COUNT(DISTINCT p.key), COUNT(s.key), "
+                "COALESCE(SUM(s.output_tokens), 0), MIN(s.created), MAX(s.created) FROM models m "
+                "LEFT JOIN prompts p ON p.model = m.id LEFT JOIN samples s ON s.key = p.key "
+                "GROUP BY m.id ORDER BY m.id"
+            ).fetchall()
+        names = ("id", "identity", "prompts", "samples", "output_tokens", "first", "last")
+        return [dict(zip(names, (r[0], json.loads(r[1]), *r[2:]), strict=True)) for r in rows]
+
+    def prune(self, *, model: str | None = None, before: float | None = None) -> int:
+        """Delete the answers of a model (by its id) and/or older than a Unix time; gives how many."""
+        self.flush()
+        clauses, values = [], []
+        if model is not None:
+            clauses.append("key IN (SELECT p.key FROM prompts p JOIN models m ON m.id = p.model "
+                           "WHERE json_extract(m.identity, '$.model') = ?)")  # fmt: skip
+            values.append(model)
+        if before is not None:
+            clauses.append("created < ?")
+            values.append(before)  # type: ignore[arg-type]
+        if not clauses:
+            raise DataError("nothing to prune: name a model or an age")
+        with self._guard():
+            count = self._db.execute("DELETE FROM samples WHERE " + " AND ".join(clauses), values).rowcount
+            self._db.execute("DELETE FROM prompts WHERE key NOT IN (SELECT key FROM samples)")
+            self._db.execute("DELETE FROM models WHERE id NOT IN (SELECT model FROM prompts)")
+            self._db.commit()
+            self._db.execute("VACUUM")
+        return int(count)
+
+    def answers(self, *, model: int) -> Iterator[tuple[bytes, Response]]:
+        """Every answer of a model by ascending key: what an export is made of."""
+        self.flush()
+        with self._guard():
+            keys = [row[0] for row in self._db.execute(
+                "SELECT key FROM prompts WHERE model = ? ORDER BY key", (model,))]  # fmt: skip
+        for chunk in _chunks(keys):
+            found = self.get(chunk)
+            yield from ((key, found[key]) for key in chunk if key in found)
+
+    # -- the file -------------------------------------------------------------------------------------
+
+    def _guard(self) -> _Guard:
+        return _Guard(self.path)
+
+    def _open(self) -> sqlite3.Connection:
+        with self._guard():
+            try:
+                return _connect(self.path)
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError as error:
+                kept = self.path.with_name(f"{self.path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
+                _move_aside(self.path, kept)
+                db = _connect(self.path)
+                saved = _salvage(kept, db)
+                self.repaired = (
+                    f"{self.path} was damaged ({error}); it lies in {kept.name}, {saved} answers were saved"
+                )
+                return db
+
+
+class _Guard:
+    """Turns SQLite's errors into one line that a user can act on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
+        if isinstance(error, sqlite3.Error) and not isinstance(error, AuthbenchError):
+            raise DataError(_explain(self._path, error)) from error
+
+
+def _explain(path: Path, error: sqlite3.Error) -> str:
+    text = str(error)
+    if "locked" in text or "busy" in text:
+        return f"{path} is locked by another process that writes; wait for it, or use another --results"
+    if "full" in text:
+        return f"{path}: the disk is full; what was committed is kept. Free space and run the command again"
+    if "readonly" in text or "unable to open" in text:
+        return f"{path} cannot be written ({text}); choose another folder with --results"
+    if "malformed" in text or "not a database" in text:
+        return f"{path} is damaged ({text}); open it again (any command) and what can be read is saved"
+    return f"{path}: {text}"
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    db = sqlite3.connect(path, timeout=BUSY_TIMEOUT)
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.executescript(_SCHEMA)
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version == 0:
+            db.execute(f"PRAGMA user_version = {_FORMAT}")
+        elif version != _FORMAT:
+            raise DataError(
+                f"{path} has format {version}, this authbench reads {_FORMAT}; use another --results folder"
+            )
+        db.execute("SELECT COUNT(*) FROM models").fetchone()
+        _check_pages(db)
+        db.commit()
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _check_pages(db: sqlite3.Connection) -> None:
+    """Notice a cut-off file early: SQLite itself would only when it reads the missing pages."""
+    first = db.execute("PRAGMA quick_check(1)").fetchone()[0] if _small(db) else "ok"
+    if first != "ok":
+        raise sqlite3.DatabaseError(f"malformed: {first}")
+
+
+def _small(db: sqlite3.Connection) -> bool:
+    pages = db.execute("PRAGMA page_count").fetchone()[0]
+    size = db.execute("PRAGMA page_size").fetchone()[0]
+    return int(pages) * int(size) < 64_000_000
+
+
+def _move_aside(path: Path, kept: Path) -> None:
+    path.rename(kept)
+    for suffix in ("-wal", "-shm"):
+        beside = path.with_name(path.name + suffix)
+        if beside.exists():
+            beside.rename(kept.with_name(kept.name + suffix))
+
+
+def _salvage(kept: Path, db: sqlite3.Connection) -> int:
+    """Copy every row that can still be read out of a damaged file; gives how many answers that is."""
+    saved = 0
+    try:
+        source = sqlite3.connect(f"file:{kept}?mode=ro", uri=True)
+    except sqlite3.Error:
+        return 0
+    try:
+        for table, width in (("models", 3), ("prompts", 4), ("samples", 10)):
+            marks = ",".join("?" * width)
+            for direction in ("ASC", "DESC"):
+                key = "id" if table == "models" else "key"
+                for row in _readable(source, f"SELECT * FROM {table} ORDER BY {key} {direction}"):
+                    cursor = db.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", row)
+                    saved += cursor.rowcount if table == "samples" else 0
+        db.execute("DELETE FROM samples WHERE key NOT IN (SELECT key FROM prompts)")
+        db.execute("DELETE FROM prompts WHERE model NOT IN (SELECT id FROM models)")
+        db.commit()
+    finally:
+        source.close()
+    return saved
+
+
+def _readable(db: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
+    try:
+        yield from db.execute(query)
+    except sqlite3.Error:
+        return
+
+
+def _response(rows: Sequence[tuple[Any, ...]], prompt_tokens: int) -> Response:
+    samples = tuple(
+        Sample(
+            text=row[0],
+            finish_reason=cast(FinishReason, row[1]),
+            output_tokens=row[2],
+            label_logprobs=None if row[3] is None else tuple(json.loads(row[3])),
+            target_logprob=row[4],
+        )
+        for row in rows
+    )
+    return Response(samples, prompt_tokens, rows[0][5], sum(row[6] for row in rows))
+
+
+def _storable(text: str) -> str:
+    """Lone surrogates, which a tokenizer can produce, are no UTF-8: they are replaced."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def _chunks(keys: Sequence[bytes]) -> Iterable[Sequence[bytes]]:
+    return (keys[i : i + _CHUNK] for i in range(0, len(keys), _CHUNK))
