@@ -1,0 +1,89 @@
+"""Keeping prompts within a model's context: found before the run, and cut or refused by a stated policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from authbench.errors import ConfigError
+from authbench.runtime.engine import Engine
+from authbench.runtime.messages import Request
+
+#: Characters per text that are tried in turn under the policy `truncate`.
+BUDGETS = (16000, 8000, 4000, 2000, 1000, 500, 250, 100, 0)
+
+
+@dataclass
+class Fitter:
+    """Decides how many characters of each text an item may show to one model.
+
+    Attributes:
+        engine: whose context length and tokenizer count.
+        policy: `error` refuses an item that does not fit, `truncate` cuts its texts to the largest of
+            `BUDGETS` that fits, `note` lets it pass and keeps its name (for a dry run).
+        text_chars: the experiment's own limit, or None.
+        truncated: items whose texts were cut, with the budget used.
+        overflows: items that did not fit, with their tokens (policy `note`).
+        recorded: budgets of an earlier run, used instead of deciding anew (`authbench score`).
+    """
+
+    engine: Engine
+    policy: Literal["error", "truncate", "note"] = "error"
+    text_chars: int | None = None
+    truncated: dict[str, int] = field(default_factory=dict)
+    overflows: dict[str, int] = field(default_factory=dict)
+    recorded: Mapping[str, int] | None = None
+    _known: dict[str, int | None] = field(default_factory=dict)
+
+    def budget(self, item: str, make: Callable[[int | None], Sequence[Request]]) -> int | None:
+        """Characters per text for an item; None for whole texts.
+
+        Args:
+            item: the item's name, with its group: decided once, kept.
+            make: the item's longest requests for a given budget.
+
+        Raises:
+            ConfigError: under the policy `error`, or where nothing fits.
+        """
+        if item not in self._known:
+            self._known[item] = self._decide(item, make)
+        return self._known[item]
+
+    def _decide(self, item: str, make: Callable[[int | None], Sequence[Request]]) -> int | None:
+        if self.recorded is not None:
+            return self.recorded.get(item, self.text_chars)
+        limit = self.engine.context_length
+        if limit is None:
+            return self.text_chars
+        tokens = self._longest(make(self.text_chars), limit)
+        if tokens <= limit:
+            return self.text_chars
+        if self.policy == "note":
+            self.overflows[item] = tokens
+            return self.text_chars
+        if self.policy == "error":
+            raise ConfigError(
+                f"{item}: a prompt of {tokens} tokens does not fit the context of {limit}\n"
+                "cut its texts with --set overflow=truncate or --set text_chars=N, or use another model"
+            )
+        for budget in BUDGETS:
+            if self.text_chars is not None and budget >= self.text_chars:
+                continue
+            if self._longest(make(budget), limit) <= limit:
+                self.truncated[item] = budget
+                return budget
+        raise ConfigError(f"{item}: does not fit the context of {limit} tokens even without its texts")
+
+    def _longest(self, requests: Sequence[Request], limit: int) -> int:
+        """Tokens of the longest request with its answer; an upper bound where that is enough."""
+        prompts = [self.engine.render(request) for request in requests]
+        answers = [request.sampling.max_tokens for request in requests]
+        # A token is at least one byte, so most prompts need no tokenizer.
+        bound = max(len(p.text.encode("utf-8", "replace")) + a for p, a in zip(prompts, answers, strict=True))
+        if bound <= limit:
+            return bound
+        counts = self.engine.count_tokens(prompts)
+        if counts is None:
+            return max(len(p.text) // 4 + a for p, a in zip(prompts, answers, strict=True))
+        return max(c + a for c, a in zip(counts, answers, strict=True))

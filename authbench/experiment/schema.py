@@ -1,0 +1,176 @@
+"""What an experiment's YAML may say. One model a task; unknown keys are errors.
+
+Read with `authbench.experiment.loading`, which turns pydantic's complaints into one line with file and line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
+
+ListJudge = Literal["point", "list-rank", "list-score", "pair-rank", "pair-score"]
+Context = Literal["without", "with"]
+Constrain = Literal["none", "json", "choice"]
+Name = Annotated[str, Field(min_length=1)]
+
+
+class Settings(BaseModel):
+    """Base of all parts of a configuration: strict about keys, and immutable."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class EngineSettings(BaseModel):
+    """An engine by name, and whatever settings that engine takes (it checks them itself)."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    name: Name
+
+    def settings(self) -> dict[str, Any]:
+        """Everything but the name."""
+        return dict(self.model_extra or {})
+
+
+class AuthorityDataset(Settings):
+    """Sources with authority labels, and how many lists are drawn from them.
+
+    Attributes:
+        name: data set of the catalogue.
+        scale: `fine`, levels 0 to 9, or `coarse`, 0 to 4 (section 3.2).
+        lists: lists in each domain; fewer where the data brings its own lists and has fewer.
+        seed: of everything that is drawn: the sample of the corpus, the lists, their order, the anchors.
+        domains: which of the data set's domains; all if left out.
+        columns: column names by role, where they are not found by name.
+        path: a file of the user's own instead of the catalogue's.
+    """
+
+    name: Name
+    scale: Literal["fine", "coarse"] = "fine"
+    lists: int = Field(default=500, ge=1)
+    seed: int = 0
+    domains: tuple[str, ...] | None = None
+    columns: Mapping[str, str] | None = None
+    path: str | None = None
+
+
+class PairDataset(AuthorityDataset):
+    """Sources with authority labels, and how pairs are drawn from them (section 3.3.1).
+
+    Attributes:
+        pairs: pairs of each difficulty in each domain.
+        easy_min_gap: smallest difference of levels of an easy pair (the paper: greater than 5).
+        hard_max_gap: largest difference of a hard pair (the paper: less than 2).
+        allow_equal: whether hard pairs may have equal levels, for which no answer is right.
+    """
+
+    pairs: int = Field(default=5000, ge=1)
+    easy_min_gap: int = Field(default=6, ge=1)
+    hard_max_gap: int = Field(default=1, ge=0)
+    allow_equal: bool = True
+
+
+class Base(Settings):
+    """What every experiment has.
+
+    Attributes:
+        table: the paper's table it makes, `authoritybench/1`, or a name of one's own.
+        models: names of files in `configs/models`, hub ids, or paths.
+        engine: an engine's name, or a mapping with `name` and its settings.
+        constrain: limit decoding to the wanted format; beyond the papers.
+        overflow: what happens to a prompt longer than the model's context: `error`, or `truncate` its texts.
+        text_chars: most characters shown of each text; None for all.
+    """
+
+    title: str | None = None
+    description: str | None = None
+    table: str | None = None
+    models: tuple[Name, ...] = Field(min_length=1)
+    engine: EngineSettings | None = None
+    constrain: Constrain = "none"
+    overflow: Literal["error", "truncate"] = "error"
+    text_chars: int | None = Field(default=None, ge=0)
+
+    @field_validator("engine", mode="before")
+    @classmethod
+    def _engine_by_name(cls, value: object) -> object:
+        return {"name": value} if isinstance(value, str) else value
+
+
+def _as_tuple(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+class ListwiseExperiment(Base):
+    """Lists of one source of each level, judged five ways: AuthorityBench Tables 1, 2, 4, 6.
+
+    Attributes:
+        context: without and/or with web page text.
+        judges: which of the five ways to ask.
+        anchors: anchors of PairJudge on fine lists (section 4.1: 5).
+        scoring: `text`, or `logprob`: one-token answers read from the label distribution; beyond the paper.
+    """
+
+    task: Literal["listwise"]
+    dataset: AuthorityDataset
+    context: tuple[Context, ...] = Field(default=("without",), min_length=1)
+    judges: tuple[ListJudge, ...] = Field(
+        default=("point", "list-rank", "list-score", "pair-rank", "pair-score"), min_length=1
+    )
+    anchors: int = Field(default=5, ge=1)
+    scoring: Literal["text", "logprob"] = "text"
+
+    _one_or_many = field_validator("context", "judges", "models", mode="before")(_as_tuple)
+
+
+class PairwiseExperiment(Base):
+    """Easy and hard pairs: AuthorityBench Table 3.
+
+    Attributes:
+        order: `drawn`, the recorded side, or `both` orders asked (position bias); beyond the paper.
+    """
+
+    task: Literal["pairwise"]
+    dataset: PairDataset
+    context: tuple[Context, ...] = Field(default=("without",), min_length=1)
+    judges: tuple[Literal["pair-rank", "pair-score", "point"], ...] = Field(
+        default=("pair-rank", "pair-score", "point"), min_length=1
+    )
+    scoring: Literal["text", "logprob"] = "text"
+    order: Literal["drawn", "both"] = "drawn"
+
+    _one_or_many = field_validator("context", "judges", "models", mode="before")(_as_tuple)
+
+
+AnyExperiment = ListwiseExperiment | PairwiseExperiment
+
+#: Every task's settings, told apart by `task`.
+EXPERIMENT: TypeAdapter[AnyExperiment] = TypeAdapter(Annotated[AnyExperiment, Field(discriminator="task")])
+TASKS: dict[str, type[Base]] = {"listwise": ListwiseExperiment, "pairwise": PairwiseExperiment}
+
+
+class GgufFile(Settings):
+    """Where a GGUF of a model lies: a path, a file of an installed package, or a file of a hub repository."""
+
+    path: str | None = None
+    package: str | None = None
+    repo: str | None = None
+    file: str | None = None
+
+
+class ModelFile(Settings):
+    """What `configs/models/NAME.yaml` may say; see `authbench.runtime.engine.ModelConfig`."""
+
+    id: Name
+    revision: str | None = None
+    paper_name: str | None = None
+    context_length: int | None = Field(default=None, ge=1)
+    chat_template_kwargs: Mapping[str, Any] = Field(default_factory=dict)
+    gguf: GgufFile | None = None
+    path: str | None = None
+    engine: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
+    parameters: int | None = Field(default=None, ge=1)
+    tiny: bool = False
+    note: str | None = None

@@ -1,0 +1,132 @@
+"""What a task is: it turns settings into groups of units, and a group's records into measures.
+
+A *group* is one setting whose items are scored together (one domain, context and judge); a *unit* is one
+item of a group, run as one procedure; a *record* is a unit that has been answered. Adding a task means one
+module here, its settings in `schema.py` and a line in `registry.py`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from authbench.experiment.fitting import Fitter
+from authbench.experiment.schema import Base
+from authbench.runtime.messages import VALID, Outcome, Procedure
+
+#: The columns that place a row in a table; null where they do not apply.
+DIMENSIONS = (
+    "dataset",
+    "domain",
+    "scale",
+    "context",
+    "judge",
+    "output",
+    "aggregation",
+    "difficulty",
+    "filter",
+    "k",
+    "retriever",
+    "base",
+    "method",
+    "collection",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Group:
+    """Items that are scored together. `id` names the setting, in words joined by slashes."""
+
+    id: str
+    dims: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unit:
+    """One item of a group.
+
+    Attributes:
+        number: from 0 within the group; decides the place in `items.jsonl`.
+        gold: JSON-able facts that the measures compare with.
+        start: makes the procedure.
+    """
+
+    group: Group
+    item: str
+    number: int
+    gold: Mapping[str, Any]
+    start: Callable[[], Procedure[Outcome]]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A unit that was run: what scoring needs, and no more. `error` is set where requests failed."""
+
+    group: str
+    item: str
+    number: int
+    gold: Mapping[str, Any]
+    values: Mapping[str, Any]
+    statuses: tuple[str, ...]
+    error: str | None = None
+
+    @property
+    def valid(self) -> bool:
+        """True if every answer could be read."""
+        return self.error is None and all(status in VALID for status in self.statuses)
+
+
+@dataclass(frozen=True, slots=True)
+class DataUse:
+    """The data behind an experiment, for `run.json`: files with hashes, counts of what was left out."""
+
+    files: Sequence[Mapping[str, Any]] = ()
+    dropped: Mapping[str, Any] = field(default_factory=dict)
+    seeds: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Task(ABC):
+    """Base class. Made anew for each model, since texts may have to be cut to its context."""
+
+    def __init__(self, settings: Base, fitter: Fitter) -> None:
+        self.fitter = fitter
+
+    def check_fit(self, limit: int | None) -> None:
+        """Decide for every item what of its texts fits the model, before any weights are loaded.
+
+        Raises `ConfigError` under the policy `error`. Tasks that show no texts need not do anything.
+        """
+
+    @abstractmethod
+    def groups(self) -> Sequence[Group]:
+        """Every group, in the order of the tables."""
+
+    @abstractmethod
+    def size(self, group: Group) -> int:
+        """How many units a group has."""
+
+    @abstractmethod
+    def units(self, group: Group) -> Iterator[Unit]:
+        """A group's units in order of their numbers, made lazily."""
+
+    @abstractmethod
+    def score(self, group: Group, records: Sequence[Record]) -> list[dict[str, Any]]:
+        """The measures of a group: `dims` to change or add, and one measure row each.
+
+        Each row has `metric, policy, value, low, high, n, n_invalid, n_constant, n_ties` and any of
+        `DIMENSIONS` that differs within the group (the aggregation, say). A pure function of its arguments.
+        """
+
+    @abstractmethod
+    def data(self) -> DataUse:
+        """Where the items come from."""
+
+
+def take(units: Iterator[Unit], limit: int | None) -> Iterator[Unit]:
+    """The first `limit` units of a group; all where it is None."""
+    for unit in units:
+        if limit is not None and unit.number >= limit:
+            return
+        yield unit
