@@ -107,7 +107,8 @@ def test_summary_by_hand() -> None:
 
 def test_strict_and_valid_differ_by_the_invalid_share() -> None:
     gold = [[0, 1, 2, 3]] * 10
-    predicted: list[list[float | None]] = [[0, 1, 2, 3]] * 6 + [[None] * 4] * 4
+    right: list[float | None] = [0, 1, 2, 3]
+    predicted = [right] * 6 + [[None] * 4] * 4
     rows = summarise_lists(predicted, gold)
     assert [row.value for row in rows] == pytest.approx([0.6, 1.0, 0.6, 1.0])
     assert [row.n for row in rows] == [10, 6, 10, 6]
