@@ -50,7 +50,8 @@ class RunFolder:
         out = "use --fresh to replace it, or another --results folder"
         if facts.get("format") != FORMAT:
             raise ConfigError(
-                f"{self.path} was written by authbench {facts.get('authbench')}, format {facts.get('format')}, "
+                f"{self.path} was written by authbench {facts.get('authbench')} "
+                f"(format {facts.get('format')}), "
                 f"this is {__version__} (format {FORMAT}); {out}"
             )
         if facts["engine"]["name"] != engine:

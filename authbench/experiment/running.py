@@ -181,7 +181,7 @@ def _run_batch(batch: Sequence[Job], store: Store, options: Options, observer: O
         started = time.monotonic()
         observer.begin(first.model.name, sum(p.total(options.limit) for p in prepared), scheduler.progress)
         try:
-            _judge(prepared, scheduler, options.limit)
+            judge(prepared, scheduler, options.limit)
         finally:
             observer.end()
         seconds = time.monotonic() - started
@@ -198,7 +198,8 @@ def _run_batch(batch: Sequence[Job], store: Store, options: Options, observer: O
         engine.close()
 
 
-def _judge(prepared: Sequence[Prepared], scheduler: Scheduler, limit: int | None) -> None:
+def judge(prepared: Sequence[Prepared], scheduler: Scheduler, limit: int | None) -> None:
+    """Run every unit of these jobs through one scheduler and keep what comes out."""
     units = (pair for p in prepared for pair in p.units(limit))
     for finished in scheduler.run(units, lambda pair: pair[1].start()):
         owner, unit = finished.unit

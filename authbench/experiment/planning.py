@@ -1,0 +1,144 @@
+"""What a run would ask, without asking it: calls, unique calls, tokens, overflows. Loads no weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from authbench.engines.registry import make_engine
+from authbench.experiment.fitting import Fitter
+from authbench.experiment.loading import Experiment
+from authbench.experiment.running import STORE_FILE, Job, plan_jobs
+from authbench.experiment.tasks.base import Group, Task, take
+from authbench.experiment.tasks.registry import make_task
+from authbench.runtime.engine import Engine, RenderedPrompt
+from authbench.runtime.keys import KeyMaker
+from authbench.runtime.messages import Request
+from authbench.runtime.store import Store
+
+#: Characters of English text per token, for estimates where there is no tokenizer.
+CHARS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Prompt lengths of a group's unique requests. `exact` is False for estimates from characters."""
+
+    median: int
+    p95: int
+    most: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CellPlan:
+    """What one group would ask in its first round.
+
+    Attributes:
+        items: units of the group.
+        calls: requests before merging; later rounds (of RAG, LCR) are not in it.
+        unique_calls: different requests among them.
+        new_calls: of these, not asked by an earlier group of the plan and not in the store.
+        overflows: items with a prompt that does not fit the model's context.
+        example: a rendered prompt.
+    """
+
+    experiment: str
+    model: str
+    group: str
+    items: int
+    calls: int
+    unique_calls: int
+    new_calls: int
+    tokens: Tokens
+    overflows: int
+    example: str
+
+
+def plan(experiments: Sequence[Experiment], results: Path, limit: int | None = None) -> list[CellPlan]:
+    """Plan every group of every experiment with every model.
+
+    Requests are counted over all experiments together: what two of them ask alike is new only once.
+    """
+    rows: list[CellPlan] = []
+    seen: set[bytes] = set()
+    store_path = results / STORE_FILE
+    store = Store(store_path) if store_path.is_file() else None
+    try:
+        for job in plan_jobs(experiments):
+            rows += _plan_job(job, seen, store, limit)
+    finally:
+        if store is not None:
+            store.close()
+    return rows
+
+
+def _plan_job(job: Job, seen: set[bytes], store: Store | None, limit: int | None) -> list[CellPlan]:
+    engine = make_engine(job.engine, job.model, job.engine_settings)
+    try:
+        fitter = Fitter(engine, "note", job.experiment.settings.text_chars)
+        task = make_task(job.experiment.settings, fitter)
+        return [_plan_group(job, task, group, engine, seen, store, limit) for group in task.groups()]
+    finally:
+        engine.close()
+
+
+def _plan_group(
+    job: Job,
+    task: Task,
+    group: Group,
+    engine: Engine,
+    seen: set[bytes],
+    store: Store | None,
+    limit: int | None,
+) -> CellPlan:
+    make_key = KeyMaker(engine.identity)
+    before = len(task.fitter.overflows)
+    items = calls = 0
+    prompts: dict[bytes, RenderedPrompt] = {}
+    for unit in take(task.units(group), limit):
+        items += 1
+        for request in first_round(unit.start()):
+            calls += 1
+            prompt = engine.render(request)
+            prompts.setdefault(make_key(request, prompt), prompt)
+    fresh = [key for key in prompts if key not in seen]
+    seen.update(fresh)
+    known = store.get(fresh) if store is not None else {}
+    example = next(iter(prompts.values())).text if prompts else ""
+    return CellPlan(
+        experiment=job.experiment.name,
+        model=job.model.name,
+        group=group.id,
+        items=items,
+        calls=calls,
+        unique_calls=len(prompts),
+        new_calls=len(fresh) - len(known),
+        tokens=_tokens(engine, list(prompts.values())),
+        overflows=len(task.fitter.overflows) - before,
+        example=example,
+    )
+
+
+def first_round(procedure: object) -> Sequence[Request]:
+    """What a procedure asks first; it is closed afterwards."""
+    try:
+        requests: Sequence[Request] = next(procedure)  # type: ignore[call-overload]
+    except StopIteration:
+        return ()
+    procedure.close()  # type: ignore[attr-defined]
+    return requests
+
+
+def _tokens(engine: Engine, prompts: Sequence[RenderedPrompt]) -> Tokens:
+    if not prompts:
+        return Tokens(0, 0, 0, True)
+    counts = engine.count_tokens(prompts)
+    exact = counts is not None
+    if counts is None:
+        counts = [-(-len(prompt.text) // CHARS_PER_TOKEN) for prompt in prompts]
+    counts = sorted(counts)
+    return Tokens(
+        counts[len(counts) // 2], counts[min(len(counts) - 1, len(counts) * 95 // 100)], counts[-1], exact
+    )

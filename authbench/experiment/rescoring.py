@@ -1,0 +1,79 @@
+"""Measures a run again from the store alone: a better parser or measure needs no model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from authbench.engines.replay import RecordedEngine
+from authbench.errors import ConfigError, DataError
+from authbench.experiment.fitting import Fitter
+from authbench.experiment.folder import FORMAT, RunFolder
+from authbench.experiment.loading import Experiment
+from authbench.experiment.running import STORE_FILE, Job, Prepared, judge, write_results
+from authbench.experiment.schema import EXPERIMENT
+from authbench.experiment.tasks.registry import make_task
+from authbench.runtime.engine import ModelConfig, ModelIdentity
+from authbench.runtime.scheduler import Scheduler
+from authbench.runtime.store import ModelRecord, Store
+
+
+def rescore(path: Path) -> RunFolder:
+    """Write `items.jsonl` and `cells.json` of a run anew from its configuration and the store.
+
+    Args:
+        path: a run's folder, `results/<experiment>/<model>`.
+
+    Raises:
+        ConfigError: no run there, or one of another format.
+        DataError: answers that the run needs are not in the store.
+    """
+    folder = RunFolder(path)
+    facts = folder.read()
+    if facts is None:
+        raise ConfigError(
+            f"{path} holds no run (no run.json); name a folder such as results/EXPERIMENT/MODEL"
+        )
+    if facts.get("format") != FORMAT:
+        raise ConfigError(f"{folder.run} has format {facts.get('format')}, this authbench reads {FORMAT}")
+    store_path = path.parent.parent / STORE_FILE
+    if not store_path.is_file():
+        raise DataError(f"no store at {store_path}: the answers of this run are not on this machine")
+    with Store(store_path) as store:
+        number, engine = _recorded(store, facts, store_path)
+        prepared = _prepare(facts, engine)
+        judge([prepared], Scheduler(engine, store, number), facts["limit"])
+    _refuse_gaps(prepared, facts, path)
+    write_results(prepared, folder, facts)
+    return folder
+
+
+def _recorded(store: Store, facts: Mapping[str, Any], path: Path) -> tuple[int, RecordedEngine]:
+    identity = ModelIdentity(**facts["identity"])
+    for number, record in store.models():
+        if record.identity == identity:
+            return number, RecordedEngine(ModelRecord(identity, record.rendering), {})
+    raise DataError(f"{path} has no answers of {identity.model} ({identity.family}, {identity.precision})")
+
+
+def _prepare(facts: Mapping[str, Any], engine: RecordedEngine) -> Prepared:
+    settings = EXPERIMENT.validate_python(facts["config"])
+    model = {k: v for k, v in facts["model"].items() if k != "precision"}
+    experiment = Experiment(facts["experiment"], Path(facts["experiment"]), settings)
+    job = Job(experiment, ModelConfig(**model), facts["engine"]["name"], facts["engine"]["settings"])
+    fitter = Fitter(engine, text_chars=settings.text_chars, recorded=facts["truncated"])
+    task = make_task(settings, fitter)
+    return Prepared(job, task, task.groups())
+
+
+def _refuse_gaps(prepared: Prepared, facts: Mapping[str, Any], path: Path) -> None:
+    """Items that failed in the run may be missing; nothing else may."""
+    entries = [entry for group in prepared.answered.values() for entry in group]
+    missing = sum(entry.record.error is not None for entry in entries)
+    allowed = facts.get("failed_items", 0)
+    if missing > allowed:
+        raise DataError(
+            f"{path}: the store lacks answers for {missing - allowed} of {len(entries)} items; "
+            "run the experiment again to ask for them"
+        )
