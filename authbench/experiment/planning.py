@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from authbench.engines.registry import make_engine
+from authbench.errors import ConfigError
 from authbench.experiment.fitting import Fitter
 from authbench.experiment.loading import Experiment
 from authbench.experiment.running import STORE_FILE, Job, plan_jobs
@@ -142,3 +143,48 @@ def _tokens(engine: Engine, prompts: Sequence[RenderedPrompt]) -> Tokens:
     return Tokens(
         counts[len(counts) // 2], counts[min(len(counts) - 1, len(counts) * 95 // 100)], counts[-1], exact
     )
+
+
+def rendered_prompts(
+    experiments: Sequence[Experiment], *, item: int = 0, group: str | None = None, everything: bool = False
+) -> list[dict[str, str]]:
+    """First-round prompts of one item, as the first model of each experiment sees them.
+
+    Args:
+        item: number of the item within its group.
+        group: only groups whose name contains this.
+        everything: every request of the round instead of the first.
+
+    Raises:
+        ConfigError: no such item or group.
+    """
+    rows = []
+    for job in plan_jobs([_first_model(experiment) for experiment in experiments]):
+        engine = make_engine(job.engine, job.model, job.engine_settings)
+        task = make_task(job.experiment.settings, Fitter(engine, "note", job.experiment.settings.text_chars))
+        for candidate in task.groups():
+            if group is not None and group not in candidate.id:
+                continue
+            for unit in task.units(candidate):
+                if unit.number == item:
+                    requests = first_round(unit.start())
+                    rows += [
+                        {
+                            "experiment": job.experiment.name,
+                            "model": job.model.name,
+                            "group": candidate.id,
+                            "item": unit.item,
+                            "prompt": engine.render(request).text,
+                        }
+                        for request in (requests if everything else requests[:1])
+                    ]
+                    break
+        engine.close()
+    if not rows:
+        raise ConfigError(f"no item {item}" + (f" in a group named like '{group}'" if group else ""))
+    return rows
+
+
+def _first_model(experiment: Experiment) -> Experiment:
+    settings = experiment.settings.model_copy(update={"models": experiment.settings.models[:1]})
+    return replace(experiment, settings=settings)

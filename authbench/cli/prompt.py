@@ -1,0 +1,46 @@
+"""`authbench prompt CONFIG`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from authbench.cli.common import experiment_options, json_option, load_experiments, print_json
+
+
+@click.command("prompt")
+@experiment_options
+@click.option("--item", type=click.IntRange(min=0), default=0, show_default=True, help="Which item, from 0.")
+@click.option("--group", help="Only groups whose name contains this, such as list-score.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Every request of the first round, not only the first."
+)
+@json_option
+def command(
+    configs: Sequence[str],
+    engine: str | None,
+    models: str | None,
+    sets: Sequence[str],
+    data: Path | None,
+    item: int,
+    group: str | None,
+    everything: bool,
+    as_json: bool,
+) -> None:
+    """Show the rendered prompts of an item, chat template included.
+
+    \b
+    Example:
+      authbench prompt configs/entityauth_fine.yaml --models smollm2-135m --engine openvino --group list-score
+    """
+    from authbench.experiment.planning import rendered_prompts
+
+    experiments = load_experiments(configs, engine, models, sets, data)
+    shown = rendered_prompts(experiments, item=item, group=group, everything=everything)
+    if as_json:
+        print_json(shown)
+        return
+    for row in shown:
+        click.echo(f"--- {row['experiment']} {row['model']} {row['group']} {row['item']}\n{row['prompt']}\n")
