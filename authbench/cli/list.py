@@ -74,11 +74,11 @@ def _models() -> Rows:
 
 def _judges() -> Rows:
     return [
-        {"name": "point", "calls per list (fine)": 10, "coarse": 5, "answers": 'a score: {"score": 7}'},
-        {"name": "list-rank", "calls per list (fine)": 1, "coarse": 1, "answers": "a ranking: [4] > [0]"},
-        {"name": "list-score", "calls per list (fine)": 1, "coarse": 1, "answers": 'scores: {"0": 7, "1": 4}'},
-        {"name": "pair-rank", "calls per list (fine)": 35, "coarse": 10, "answers": "A or B"},
-        {"name": "pair-score", "calls per list (fine)": 35, "coarse": 10, "answers": 'scores: {"A": 7, "B": 4}'},
+        {"name": "point", "calls": 10, "coarse": 5, "answers": 'a score: {"score": 7}'},
+        {"name": "list-rank", "calls": 1, "coarse": 1, "answers": "a ranking: [4] > [0]"},
+        {"name": "list-score", "calls": 1, "coarse": 1, "answers": 'scores: {"0": 7, "1": 4}'},
+        {"name": "pair-rank", "calls": 35, "coarse": 10, "answers": "A or B"},
+        {"name": "pair-score", "calls": 35, "coarse": 10, "answers": 'scores: {"A": 7, "B": 4}'},
     ]  # fmt: skip
 
 

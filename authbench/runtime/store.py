@@ -335,6 +335,8 @@ def _salvage(kept: Path, db: sqlite3.Connection) -> int:
     except sqlite3.Error:
         return 0
     try:
+        # Without this SQLite refuses a file that is shorter than its header says, even to read it.
+        source.execute("PRAGMA writable_schema = ON")
         for table, width in (("models", 3), ("prompts", 4), ("samples", 10)):
             marks = ",".join("?" * width)
             for direction in ("ASC", "DESC"):
