@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -26,7 +26,12 @@ def ask(*rounds: list[str], n: int = 1) -> Procedure[Outcome]:
 
 
 def run(
-    engine: DoubleEngine, store: Store, plans: list[tuple[list[str], ...]], *, n: int = 1, fresh: bool = False
+    engine: DoubleEngine,
+    store: Store,
+    plans: Sequence[tuple[list[str], ...]],
+    *,
+    n: int = 1,
+    fresh: bool = False,
 ) -> dict[int, Finished[int]]:
     scheduler = Scheduler(engine, store, store.register(engine.identity, {}), fresh=fresh)
     return {f.unit: f for f in scheduler.run(range(len(plans)), lambda i: ask(*plans[i], n=n))}
