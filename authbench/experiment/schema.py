@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
 
 ListJudge = Literal["point", "list-rank", "list-score", "pair-rank", "pair-score"]
 Context = Literal["without", "with"]
@@ -144,11 +144,95 @@ class PairwiseExperiment(Base):
     _one_or_many = field_validator("context", "judges", "models", mode="before")(_as_tuple)
 
 
-AnyExperiment = ListwiseExperiment | PairwiseExperiment
+class RagDataset(Settings):
+    """Yes/no questions with retrieved documents (section 3.2.2).
+
+    Attributes:
+        name: data set of the catalogue, or any name beside `path`.
+        path: a file of the user's own instead of the catalogue's.
+        columns: column names by role, where they are not found by name.
+        depth: only the first so many documents of each question; all if left out.
+        no_text: documents without text are kept, with nothing as content, or dropped.
+        no_url: likewise for documents without URL.
+        labels: data set of domains whose levels label the documents, for `oracle-authority` and calibration.
+    """
+
+    name: Name
+    path: str | None = None
+    columns: Mapping[str, str] | None = None
+    depth: int | None = Field(default=None, ge=1)
+    no_text: Literal["keep", "drop"] = "keep"
+    no_url: Literal["keep", "drop"] = "keep"
+    labels: str | None = None
+
+
+class RagExperiment(Base):
+    """Answers from filtered documents: AuthorityBench Table 5.
+
+    Attributes:
+        filters: `none`, `relevance`, `utility`, `authority` (the paper's); beyond it `oracle-stance`,
+            `oracle-authority`, and joined ones: `authority+relevance`, `relevance-then-authority`.
+        keep: how many documents are kept, k; each filter but `none` is asked with every one.
+        thresholds: scores from which on documents are kept, 0 to 9, beside `keep`; beyond the paper.
+        threshold_minimum: fewest documents that a threshold keeps: the best ones.
+        weights: of single filters in a sum; 1 where one is not named.
+        pool: share of the documents that the first stage of a `-then-` filter hands on.
+        shown: whether the generator sees what is kept in the order of retrieval, or best score first.
+        document_tokens: most tokens shown of each document; None for all.
+        by_topic: also accuracy by topic, where the data has topics; beyond the paper.
+        calibration: also authority scores against labels, where there are numbers; beyond the paper.
+    """
+
+    task: Literal["rag"]
+    dataset: RagDataset
+    filters: tuple[str, ...] = Field(default=("none", "relevance", "utility", "authority"), min_length=1)
+    keep: tuple[Annotated[int, Field(ge=1)], ...] = (1, 3, 5)
+    thresholds: tuple[Annotated[float, Field(ge=0, le=9)], ...] = ()
+    threshold_minimum: int = Field(default=1, ge=0)
+    weights: Mapping[str, float] = Field(default_factory=dict)
+    pool: float = Field(default=0.5, gt=0, le=1)
+    shown: Literal["original", "score"] = "original"
+    document_tokens: int | None = Field(default=None, ge=1)
+    by_topic: bool = False
+    calibration: bool = False
+
+    _one_or_many = field_validator("filters", "models", mode="before")(_as_tuple)
+
+    @field_validator("keep", "thresholds", mode="before")
+    @classmethod
+    def _number_as_tuple(cls, value: object) -> object:
+        return (value,) if isinstance(value, int | float) else value
+
+    @model_validator(mode="after")
+    def _filters_and_cuts(self) -> RagExperiment:
+        from authbench.errors import ConfigError
+        from authbench.rag.filters import ASKED, ORACLES, parse_filter
+
+        for name in ("filters", "keep", "thresholds"):
+            values = getattr(self, name)
+            if len(set(values)) < len(values):
+                raise ValueError(f"{name} has the same value twice")
+        unknown = set(self.weights) - {*ASKED, *ORACLES}
+        if unknown:
+            raise ValueError(f"weights names {sorted(unknown)[0]!r}, which is no single filter")
+        try:
+            filters = [parse_filter(name, self.weights, self.pool) for name in self.filters]
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        if not self.keep and not self.thresholds and any(chosen.parts for chosen in filters):
+            raise ValueError("neither keep nor thresholds says how many documents the filters keep")
+        return self
+
+
+AnyExperiment = ListwiseExperiment | PairwiseExperiment | RagExperiment
 
 #: Every task's settings, told apart by `task`.
 EXPERIMENT: TypeAdapter[AnyExperiment] = TypeAdapter(Annotated[AnyExperiment, Field(discriminator="task")])
-TASKS: dict[str, type[Base]] = {"listwise": ListwiseExperiment, "pairwise": PairwiseExperiment}
+TASKS: dict[str, type[Base]] = {
+    "listwise": ListwiseExperiment,
+    "pairwise": PairwiseExperiment,
+    "rag": RagExperiment,
+}
 
 
 class GgufFile(Settings):
@@ -172,5 +256,6 @@ class ModelFile(Settings):
     path: str | None = None
     engine: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     parameters: int | None = Field(default=None, ge=1)
+    kv_bytes_per_token: int | None = Field(default=None, ge=1)
     tiny: bool = False
     note: str | None = None

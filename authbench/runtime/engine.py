@@ -180,6 +180,7 @@ class ModelConfig:
         path: a local Hugging Face folder used instead of the hub, or None.
         engine: settings per engine: `{"vllm": {"tensor_parallel_size": 2}}`.
         parameters: number of parameters, for memory estimates; None where unknown.
+        kv_bytes_per_token: bytes of keys and values a token takes in 16-bit precision, likewise.
         tiny: True for a model whose numbers prove machinery only; said wherever they show.
     """
 
@@ -193,4 +194,5 @@ class ModelConfig:
     path: str | None = None
     engine: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     parameters: int | None = None
+    kv_bytes_per_token: int | None = None
     tiny: bool = False
