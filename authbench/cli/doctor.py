@@ -118,14 +118,14 @@ def _models(memories: list[float]) -> list[dict[str, Any]]:
 
 
 def _data() -> list[dict[str, Any]]:
-    from authbench.data.catalog import load_catalog
-    from authbench.data.fetch import locate
+    from authbench.data.catalog import catalog
+    from authbench.data.fetch import Places, local
 
+    places = Places.from_environment()
     rows = []
-    for entry in load_catalog().values():
-        found = [locate(entry.name, file) for file in entry.files]
-        here = sum(place is not None for place in found)
-        rows.append({"dataset": entry.name, "files": len(found), "here": here})
+    for entry in catalog().values():
+        here = sum(local(spec, places) is not None for spec in entry.files)
+        rows.append({"dataset": entry.name, "files": len(entry.files), "here": here})
     return rows
 
 

@@ -43,11 +43,11 @@ def _configs() -> Rows:
 
 
 def _datasets() -> Rows:
-    from authbench.data.catalog import load_catalog
+    from authbench.data.catalog import catalog
 
     return [
         {"name": entry.name, "kind": entry.kind, "text": entry.has_text, "title": entry.title}
-        for entry in load_catalog().values()
+        for entry in catalog().values()
     ]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +45,7 @@ def load_data(settings: ListwiseExperiment | PairwiseExperiment) -> AuthorityDat
 
 def data_use(data: AuthorityData, dataset: AuthorityDataset) -> DataUse:
     """The data's files, what was left out of it, and the seed of what was drawn."""
-    files = [{k: str(v) if isinstance(v, Path) else v for k, v in asdict(f).items()} for f in data.files]
+    files = [record.to_dict() for record in data.files]
     return DataUse(files, dict(data.dropped), {"dataset.seed": dataset.seed})
 
 
