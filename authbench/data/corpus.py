@@ -1,0 +1,234 @@
+"""Reading a corpus file: names with a label or a raw value, and perhaps text, by domain."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from authbench.data.catalog import Family, LevelRule
+from authbench.data.columns import Columns
+from authbench.data.levels import COARSE, Scale, log_space_levels, pagerank_level
+from authbench.data.records import Source
+from authbench.data.rows import read_rows
+from authbench.errors import ConfigError, DataError
+
+#: What the number of a record is: a fine label 0 to 10, a coarse one 0 to 4, or a value to be levelled.
+Number = Literal["level", "coarse_level", "value"]
+
+#: The one domain of web data.
+WEB = "domains"
+
+#: Columns that name an entity rather than a web domain.
+ENTITY_COLUMNS = ("entity", "entity_name", "question_entity", "name")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One record of a corpus before it has a level; `line` is for messages."""
+
+    name: str
+    number: float
+    text: str | None
+    line: int
+
+
+@dataclass(slots=True)
+class Corpus:
+    """What was read from one file: entries by domain, and why records were left out."""
+
+    path: Path
+    number: Number
+    family: Family
+    entries: dict[str, list[Entry]] = field(default_factory=dict)
+    dropped: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which column holds what in one corpus file."""
+
+    name: str
+    group: str | None
+    number: Number
+    number_column: str
+    text: str | None
+
+
+def read_corpus(
+    path: Path,
+    fixed: Mapping[str, str],
+    *,
+    family: Family | None,
+    rule: LevelRule | None,
+    group: str | None = None,
+    coarse: bool = False,
+    need_text: bool = False,
+) -> Corpus:
+    """Read a corpus file.
+
+    Args:
+        fixed: role -> column, where known.
+        family: what the names are; None: entities if the file has a domain column beside their names.
+        rule: how levels come about; None: from a label column if there is one, else from a value.
+        group: the domain of all entries, if the file has no column for it.
+        coarse: the labels are on the coarse scale.
+        need_text: leave out (and count) entries without text.
+
+    Names are stripped of surrounding blanks. Of several records of one name in a domain the first is kept and
+    the others are counted (web domains: whatever their case). Records without a name or a number are counted.
+
+    Raises:
+        DataError: no records, columns that cannot be found, a label or value that is no number.
+    """
+    layout: Layout | None = None
+    corpus = Corpus(path, "level", family or "domain")
+    seen: set[tuple[str, str]] = set()
+    for line, record in read_rows(path):
+        if layout is None:
+            columns = Columns(str(path), list(record), fixed)
+            layout = _layout(columns, family, rule, group, coarse, need_text)
+            corpus.number = layout.number
+            if family is None:
+                corpus.family = "entity" if layout.group else "domain"
+        _add(corpus, layout, line, record, group, need_text, seen)
+    if layout is None:
+        raise DataError(f"{path}: no records")
+    return corpus
+
+
+def level_entries(corpus: Corpus, entries: Sequence[Entry], scale: Scale) -> tuple[Source, ...]:
+    """Sources with their levels; entries of PageRank 10, and values the log-space rule has no level for
+    (not positive), are left out and counted in `corpus.dropped`.
+
+    Raises:
+        DataError: a label that is none, naming file and line.
+        ConfigError: the labels are coarse, and the scale is fine.
+    """
+    if corpus.number == "value":
+        usable = [entry for entry in entries if math.isfinite(entry.number) and entry.number > 0]
+        corpus.dropped["no positive value"] += len(entries) - len(usable)
+        try:
+            levels = log_space_levels([entry.number for entry in usable], scale)
+        except DataError as error:
+            raise DataError(f"{corpus.path}: {error}") from error
+        return tuple(
+            Source(entry.name, level, entry.number, entry.text)
+            for entry, level in zip(usable, levels, strict=True)
+        )
+    if corpus.number == "coarse_level" and scale is not COARSE:
+        raise ConfigError(f"{corpus.path}: has labels of five levels only; set dataset.scale=coarse")
+    sources = []
+    for entry in entries:
+        level = label_level(entry.number, scale, corpus.number, f"{corpus.path}, line {entry.line}")
+        if level is None:
+            corpus.dropped["level 10"] += 1
+        else:
+            sources.append(Source(entry.name, level, entry.number, entry.text))
+    return tuple(sources)
+
+
+def label_level(label: float, scale: Scale, number: Number, place: str) -> int | None:
+    """The level of a file's label, None for PageRank 10; `DataError` with the place if it is no label."""
+    if number == "coarse_level":
+        if not label.is_integer() or not COARSE.low <= label <= COARSE.high:
+            raise DataError(f"{place}: {label:g} is no coarse label (an integer from 0 to {COARSE.high})")
+        return int(label)
+    try:
+        return pagerank_level(label, scale)
+    except DataError as error:
+        raise DataError(
+            f"{place}: {error}\nIf it is a raw value, say so: --set dataset.columns.value=COLUMN"
+        ) from error
+
+
+def to_number(value: Any, place: str) -> float:
+    """A number out of a JSON or CSV field; `DataError` naming the place for anything else, booleans too."""
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{place}: {value!r} is not a number") from error
+
+
+def _layout(
+    columns: Columns,
+    family: Family | None,
+    rule: LevelRule | None,
+    group: str | None,
+    coarse: bool,
+    need_text: bool,
+) -> Layout:
+    name, group_column = _name_and_group(columns, family, group)
+    taken = (name, group_column)
+    number, number_column = _number_column(columns, rule, coarse, taken)
+    text = columns.get("text", besides=(*taken, number_column))
+    if need_text and text is None:
+        raise columns.lacking("text")
+    return Layout(name, group_column, number, number_column, text)
+
+
+def _name_and_group(columns: Columns, family: Family | None, group: str | None) -> tuple[str, str | None]:
+    if "name" in columns.fixed or family == "domain":
+        name: str | None = columns.need("name")
+    else:
+        name = next((column for column in ENTITY_COLUMNS if column in columns.found), None)
+    if name is None or family == "domain":
+        return name or columns.need("name"), None
+    if group is not None:
+        return name, None
+    return name, columns.get("group", besides=(name,))
+
+
+def _number_column(
+    columns: Columns, rule: LevelRule | None, coarse: bool, taken: Sequence[str | None]
+) -> tuple[Number, str]:
+    if coarse:
+        found = columns.get("coarse_level", besides=taken) or columns.get("level", besides=taken)
+        if found is None:
+            raise columns.lacking("level")
+        return "coarse_level", found
+    if rule == "log-space":
+        return "value", columns.need("value", besides=taken)
+    if rule == "label":
+        return "level", columns.need("level", besides=taken)
+    order: list[Number] = ["level", "coarse_level", "value"]
+    order.sort(key=lambda role: role not in columns.fixed)  # what is set goes before what is found
+    for role in order:
+        column = columns.get(role, besides=taken)
+        if column is not None:
+            return role, column
+    raise columns.lacking("level", "value")
+
+
+def _add(
+    corpus: Corpus,
+    layout: Layout,
+    line: int,
+    record: Mapping[str, Any],
+    group: str | None,
+    need_text: bool,
+    seen: set[tuple[str, str]],
+) -> None:
+    name = str(record.get(layout.name) or "").strip()
+    value = record.get(layout.number_column)
+    text = record.get(layout.text) if layout.text else None
+    domain = group or (str(record.get(layout.group) or "").strip() if layout.group else WEB)
+    key = (domain, name.casefold() if corpus.family == "domain" else name)
+    if not name or not domain:
+        corpus.dropped["no name"] += 1
+    elif value is None or (isinstance(value, str) and not value.strip()):
+        corpus.dropped["no label"] += 1
+    elif need_text and not str(text or "").strip():
+        corpus.dropped["no text"] += 1
+    elif key in seen:
+        corpus.dropped["duplicate name"] += 1
+    else:
+        seen.add(key)
+        number = to_number(value, f"{corpus.path}, line {line}, column '{layout.number_column}'")
+        entry = Entry(name, number, str(text) if text else None, line)
+        corpus.entries.setdefault(domain, []).append(entry)
