@@ -12,6 +12,7 @@ from authbench.experiment.tasks.base import Task
 _TASKS = {
     "listwise": ("authbench.experiment.tasks.listwise", "ListwiseTask"),
     "pairwise": ("authbench.experiment.tasks.pairwise", "PairwiseTask"),
+    "rag": ("authbench.experiment.tasks.rag", "RagTask"),
 }
 
 

@@ -1,0 +1,218 @@
+"""`authbench rag filter`: a filter over a user's own documents, with the scheduler and the store of a run."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Literal
+
+from authbench.data.records import Question
+from authbench.engines.registry import default_engine, make_engine
+from authbench.errors import ConfigError, DataError
+from authbench.experiment.fitting import Fitter
+from authbench.experiment.models import load_model
+from authbench.experiment.running import STORE_FILE, Observer, Silent
+from authbench.prompts.render import RagPrompts, rag_prompts
+from authbench.rag.documents import cut_documents
+from authbench.rag.filters import ASKED, Filter
+from authbench.rag.procedure import filter_procedure, scoring_request
+from authbench.rag.selection import Cut
+from authbench.rag.userfile import Line, filtered_row, read_lines
+from authbench.runtime.engine import Engine
+from authbench.runtime.messages import Outcome, Procedure, Request
+from authbench.runtime.scheduler import Finished, Scheduler
+from authbench.runtime.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class FilterOptions:
+    """How a file is filtered.
+
+    Attributes:
+        chosen: the filter; made of parts that a model is asked for.
+        cut: how many documents are kept, or from which score on.
+        minimum: fewest documents that a threshold keeps.
+        model: as `authbench run --models` takes it.
+        engine: None for the one that fits this machine.
+        settings: the engine's own.
+        constrain: as in an experiment.
+        overflow: `truncate` cuts documents that do not fit the model, `error` refuses the line.
+        text_chars: most characters shown of each document.
+        results: where the store lies.
+        fresh: ask again what the store knows.
+    """
+
+    chosen: Filter
+    cut: Cut
+    model: str
+    minimum: int = 0
+    engine: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    constrain: str = "none"
+    overflow: Literal["error", "truncate"] = "truncate"
+    text_chars: int | None = None
+    results: Path = Path("results")
+    fresh: bool = False
+
+
+@dataclass(slots=True)
+class FilterSummary:
+    """What came of a file: lines and documents, and what did not go smoothly.
+
+    Attributes:
+        statuses: lines by the status of the filter's answers (the worst of a line), `failed` among them.
+        ties: lines where only the order of the documents decided at the cut.
+        truncated: lines whose documents were cut to fit the model.
+        asked: requests that the model answered; the others were known.
+    """
+
+    model: str
+    engine: str
+    lines: int = 0
+    documents: int = 0
+    kept: int = 0
+    ties: int = 0
+    truncated: int = 0
+    asked: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+
+
+def filter_file(
+    source: Path, target: Path | None, options: FilterOptions, observer: Observer | None = None
+) -> FilterSummary:
+    """Filter every line of a file and write them in the same order.
+
+    The whole file is checked before a model is loaded. Answers go to the store of `options.results`, so that
+    a run that was stopped goes on where it was; the output appears when it is complete.
+
+    Args:
+        source: JSONL, see `authbench.rag.userfile.read_lines`.
+        target: where the lines go; None for stdout.
+
+    Raises:
+        ConfigError, DataError: before anything is asked.
+        EngineError: an engine that cannot start or dies; what was answered is kept.
+    """
+    observer = observer or Silent()
+    if not options.chosen.parts or set(options.chosen.parts) - set(ASKED):
+        raise ConfigError(f"--filter {options.chosen.name}: it must be made of {', '.join(ASKED)}")
+    if target is not None and target.exists() and target.samefile(source):
+        raise ConfigError(f"{target} is the input; write to another file")
+    total = sum(1 for _ in _lines(source, options))
+    model = load_model(options.model)
+    name = options.engine or default_engine()
+    engine = make_engine(name, model, {**model.engine.get(name, {}), **options.settings})
+    summary = FilterSummary(model.name, name)
+    try:
+        with Store(options.results / STORE_FILE) as store:
+            if store.repaired:
+                observer.note(store.repaired)
+            number = store.register(engine.identity, engine.rendering)
+            scheduler = Scheduler(engine, store, number, fresh=options.fresh)
+            observer.begin(model.name, total, scheduler.progress)
+            try:
+                _write(target, _filtered(source, options, engine, scheduler, summary))
+            finally:
+                observer.end()
+            summary.asked = scheduler.progress.answered
+    finally:
+        engine.close()
+    return summary
+
+
+def _lines(source: Path, options: FilterOptions) -> Iterator[Line]:
+    return read_lines(source, need_question=set(options.chosen.parts) != {"authority"})
+
+
+def _filtered(
+    source: Path, options: FilterOptions, engine: Engine, scheduler: Scheduler, summary: FilterSummary
+) -> Iterator[str]:
+    """The output's lines, in the order of the input's."""
+    judge = _Judge(options, Fitter(engine, options.overflow, options.text_chars))
+    waiting: dict[int, str] = {}
+    following = 0
+    for finished in scheduler.run(_lines(source, options), judge.start):
+        waiting[finished.unit.number] = json.dumps(judge.row(finished, summary), ensure_ascii=False) + "\n"
+        while following in waiting:
+            yield waiting.pop(following)
+            following += 1
+
+
+@dataclass(slots=True)
+class _Judge:
+    options: FilterOptions
+    fitter: Fitter
+    prompts: RagPrompts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.prompts = rag_prompts(constrain=self.options.constrain)
+
+    def start(self, line: Line) -> Procedure[Outcome]:
+        options = self.options
+        return filter_procedure(self._shown(line), self.prompts, options.chosen, options.cut, options.minimum)
+
+    def _shown(self, line: Line) -> Question:
+        question = line.question
+
+        def within(budget: int | None) -> Question:
+            return cut_documents(question, lambda place, document: budget)
+
+        def longest(budget: int | None) -> list[Request]:
+            shown = within(budget)
+            return [scoring_request(part, shown, self.prompts) for part in self.options.chosen.asked]
+
+        return within(self.fitter.budget(question.id, longest))
+
+    def row(self, finished: Finished[Line], summary: FilterSummary) -> dict[str, Any]:
+        line, outcome = finished.unit, finished.outcome
+        values = {} if outcome is None else outcome.values
+        status = "failed" if outcome is None else _status(outcome)
+        truncated = self.fitter.truncated.get(line.question.id)
+        facts = {
+            "cut": self.options.cut.name,
+            "model": summary.model,
+            "engine": summary.engine,
+            "status": status,
+            "error": finished.error,
+            "text_chars": truncated if truncated is not None else self.options.text_chars,
+        }
+        summary.lines += 1
+        summary.documents += len(line.question.documents)
+        summary.kept += len(values.get("kept") or ())
+        summary.ties += bool(values.get("tie"))
+        summary.truncated += truncated is not None
+        summary.statuses[status] += 1
+        return filtered_row(line, self.options.chosen, values, facts)
+
+
+def _status(outcome: Outcome) -> str:
+    """The status of a line: the first that is not valid, else `repaired` if any is, else `ok`."""
+    statuses = [answer.status for answer in outcome.answers]
+    invalid = [answer.status for answer in outcome.answers if not answer.valid]
+    return invalid[0] if invalid else "repaired" if "repaired" in statuses else "ok"
+
+
+def _write(target: Path | None, lines: Iterator[str]) -> None:
+    if target is None:
+        import sys
+
+        sys.stdout.writelines(lines)
+        return
+    partial = target.with_name(target.name + ".partial")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
+            _copy(lines, out)
+        partial.replace(target)
+    except OSError as error:
+        raise DataError(f"{target} cannot be written: {error.strerror}; the answers are kept") from None
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _copy(lines: Iterator[str], out: IO[str]) -> None:
+    for line in lines:
+        out.write(line)

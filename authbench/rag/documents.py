@@ -1,0 +1,53 @@
+"""What of a question's documents the model is shown: a budget for each in tokens, and one in characters.
+
+The text is cut here and nowhere else, so that filter and generator see the same. URLs are shown as the data
+has them and never visited; a document's text is data, whatever it says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from authbench.data.records import Document, Question
+from authbench.runtime.engine import Engine, RenderedPrompt
+
+#: Characters for one token where no tokenizer is at hand.
+CHARS_PER_TOKEN = 4
+
+
+def characters_within(text: str, tokens: int, engine: Engine) -> int:
+    """The most characters, from the start of a text, that take `tokens` tokens or fewer.
+
+    Found with the engine's tokenizer, by halving; estimated at four characters a token where it has none.
+    """
+    if len(text.encode("utf-8", "replace")) <= tokens:
+        return len(text)  # a token is at least one byte
+    if engine.count_tokens([RenderedPrompt("")]) is None:
+        return min(len(text), tokens * CHARS_PER_TOKEN)
+    # What is halved need not be all of a very long text: nothing has 64 characters to the token for long.
+    low, high = 0, min(len(text), 64 * tokens)
+    if _tokens(text[:high], engine) <= tokens:
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _tokens(text[:middle], engine) <= tokens:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _tokens(text: str, engine: Engine) -> int:
+    counts = engine.count_tokens([RenderedPrompt(text)])
+    return 0 if counts is None else counts[0]
+
+
+def cut_documents(question: Question, budget: Callable[[int, Document], int | None]) -> Question:
+    """The question with each document's text cut to `budget(place, document)` characters; None leaves it."""
+    documents = []
+    for place, document in enumerate(question.documents):
+        characters = budget(place, document)
+        whole = characters is None or characters >= len(document.text)
+        documents.append(document if whole else replace(document, text=document.text[:characters]))
+    return replace(question, documents=tuple(documents))
