@@ -1,0 +1,226 @@
+"""From runs to tables: cells are grouped by the paper's table, put into its layout, and marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from authbench.reporting.layouts import DIMENSIONS, HEADINGS, LAYOUTS, METRICS, Layout, Slot, display
+from authbench.reporting.notes import footnotes, headline
+from authbench.reporting.paper import short_name
+from authbench.reporting.placing import Options, Placed, make_cell, place, values_of, with_judge_name
+from authbench.reporting.results import Run
+from authbench.reporting.tables import Cell, Column, Row, Table, mark_best
+
+_COSTS = {
+    "calls": "Calls",
+    "unique_calls": "Unique",
+    "prompt_tokens": "Prompt tok.",
+    "output_tokens": "Output tok.",
+}
+#: In tables without a layout these compete with one another: the first that varies.
+_COMPETITORS = ("judge", "method", "filter", "base", "aggregation", "model")
+
+
+def build_tables(runs: Sequence[Run], options: Options | None = None) -> list[Table]:
+    """Tables of all runs: one for each experiment, more where its data sets cannot share one.
+
+    Runs of the same experiment stand in one table, whichever folders they come from.
+    """
+    options = options or Options()
+    groups: dict[tuple[str | None, str], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((run.table, run.experiment), []).append(run)
+    tables = []
+    for (table, experiment), members in groups.items():
+        placed = place(members, options.policy)
+        layout = LAYOUTS.get(table or "")
+        if layout is None:
+            tables.append(_generic(table or experiment, headline(members), members, placed, options))
+        else:
+            tables += _laid_out(str(table), layout, members, placed, options)
+        if options.cost:
+            tables += _cost(table or experiment, members, placed)
+    return tables
+
+
+def _laid_out(
+    table: str, layout: Layout, runs: Sequence[Run], placed: Sequence[Placed], options: Options
+) -> list[Table]:
+    """The paper's table, once for each data set (or other dimension) that it has no place for."""
+    if layout.short_models:
+        placed = [replace(entry, model=short_name(entry.model)) for entry in placed]
+    others = [name for name in DIMENSIONS if name not in layout.placed]
+    varying = [name for name in others if len({entry.get(name) for entry in placed}) > 1]
+    parts: dict[tuple[Any, ...], list[Placed]] = {}
+    for entry in placed:
+        parts.setdefault(tuple(entry.get(name) for name in varying), []).append(entry)
+    tables, unused = [], []
+    for values, entries in parts.items():
+        title = " · ".join([layout.title, *(display(n, v) for n, v in zip(varying, values, strict=True))])
+        made, used = _part(table, f"{headline(runs, table)}{title}", layout, runs, entries, options)
+        if used:
+            tables.append(made)
+        unused += [entry for entry in entries if entry not in used and not _elsewhere(layout, entry)]
+    if unused:
+        title = f"{headline(runs, table)}Further results"
+        tables.append(_generic(table, title, runs, unused, options))
+    return tables
+
+
+def _elsewhere(layout: Layout, entry: Placed) -> bool:
+    return bool(layout.elsewhere) and entry.fits(layout.elsewhere)
+
+
+def _part(
+    table: str,
+    title: str,
+    layout: Layout,
+    runs: Sequence[Run],
+    entries: Sequence[Placed],
+    options: Options,
+) -> tuple[Table, set[Placed]]:
+    """One table in the paper's layout, and the cells that found a place in it."""
+    values = {name: values_of(name, entries) for name in layout.stub}
+    stub = [name for name in layout.stub if name not in layout.optional or len(values[name]) > 1]
+    used: set[Placed] = set()
+    rows: list[Row] = []
+    for combination in product(*(values[name] for name in stub)):
+        where = dict(zip(stub, combination, strict=True))
+        here = [entry for entry in entries if all(entry.get(name) == v for name, v in where.items())]
+        labels = tuple(display(name, value) for name, value in where.items())
+        single = layout.span is not None and where[layout.stub[-1]] is None
+        if single and layout.span is not None:
+            name, dims = layout.span
+            spanning = Slot((), name, layout.slots[0].metric, dims)
+            rows.append(Row(labels, (_fill(spanning, layout, here, used, options),), span=name))
+        else:
+            cells = tuple(_fill(slot, layout, here, used, options) for slot in layout.slots)
+            rows.append(Row(labels, cells))
+    metrics = dict.fromkeys(slot.metric for slot in layout.slots)
+    contests = [
+        [(i, j) for j, slot in enumerate(layout.slots) if slot.metric == metric]
+        for i, row in enumerate(rows)
+        if row.span is None
+        for metric in metrics
+    ]
+    made = Table(
+        id=table,
+        title=title,
+        stub=tuple(HEADINGS[name] for name in stub),
+        columns=tuple(Column(slot.groups, slot.label) for slot in layout.slots),
+        rows=tuple(mark_best(rows, contests, layout.second)),
+        among=layout.among,
+        second=layout.second,
+    )
+    return _noted(made, runs, options), used
+
+
+def _fill(
+    slot: Slot, layout: Layout, entries: Sequence[Placed], used: set[Placed], options: Options
+) -> Cell | None:
+    found = None
+    for entry in entries:
+        if not entry.fits(slot.where):
+            continue
+        metric = entry.cell["metric"]
+        if metric == slot.metric and found is None:
+            found = entry
+            used.add(entry)
+        elif metric in layout.extras:
+            used.add(entry)
+    if found is None:
+        return None
+    extras = {
+        layout.extras[entry.cell["metric"]]: entry
+        for entry in entries
+        if entry.fits(slot.where) and entry.cell["metric"] in layout.extras
+    }
+    return make_cell(found, options, extras)
+
+
+def _generic(
+    table: str, title: str, runs: Sequence[Run], placed: Sequence[Placed], options: Options
+) -> Table:
+    """A table for results without a layout: what varies labels the rows, measures are the columns."""
+    entries = [with_judge_name(entry) for entry in placed]
+    dims = [name for name in DIMENSIONS if len({entry.get(name) for entry in entries}) > 1]
+    competitor = next((name for name in _COMPETITORS if name in dims), None)
+    # What competes stands in adjacent rows.
+    stub = [*(name for name in dims if name != competitor), competitor or "model"]
+    metrics = sorted(
+        dict.fromkeys(str(entry.cell["metric"]) for entry in entries),
+        key=lambda metric: list(METRICS).index(metric) if metric in METRICS else len(METRICS),
+    )
+    order = {name: values_of(name, entries) for name in stub}
+    cells: dict[tuple[Any, ...], dict[str, Placed]] = {}
+    for entry in entries:
+        cells.setdefault(tuple(entry.get(name) for name in stub), {})[entry.cell["metric"]] = entry
+    places = sorted(cells, key=lambda key: [order[n].index(v) for n, v in zip(stub, key, strict=True)])
+    rows = [
+        Row(
+            tuple(display(name, value) for name, value in zip(stub, place, strict=True)),
+            tuple(make_cell(cells[place][m], options) if m in cells[place] else None for m in metrics),
+        )
+        for place in places
+    ]
+    contests: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
+    for i, values in enumerate(places):
+        rest = tuple(v for name, v in zip(stub, values, strict=True) if name != competitor)
+        for j in range(len(metrics)):
+            contests.setdefault((rest, j), []).append((i, j))
+    made = Table(
+        id=table,
+        title=f"{title} (%)" if not title.endswith("(%)") else title,
+        stub=tuple(HEADINGS.get(name, name) for name in stub),
+        columns=tuple(Column((), METRICS.get(metric, metric)) for metric in metrics),
+        rows=tuple(mark_best(rows, contests.values(), second=True) if competitor else rows),
+        among=None if competitor is None else f"among {_plural(competitor)}",
+    )
+    constants = {
+        name: found[0]
+        for name in DIMENSIONS
+        if name not in stub and len(found := values_of(name, entries)) == 1 and found[0] is not None
+    }
+    said = "; ".join(f"{HEADINGS.get(n, n)}: {display(n, v)}" for n, v in constants.items())
+    return _noted(replace(made, notes=(f"{said}.",) if said else ()), runs, options)
+
+
+def _plural(dimension: str) -> str:
+    return "bases" if dimension == "base" else f"{HEADINGS.get(dimension, dimension).lower()}s"
+
+
+def _noted(table: Table, runs: Sequence[Run], options: Options) -> Table:
+    notes = footnotes(table, runs, options.policy, intervals=options.intervals, paper=options.paper)
+    return replace(table, notes=(*table.notes, *notes))
+
+
+def _cost(table: str, runs: Sequence[Run], placed: Sequence[Placed]) -> list[Table]:
+    """What the answers of each judge (or filter, or method) cost; aggregations share their calls."""
+    entries = [
+        with_judge_name(entry, aggregations=False) for entry in placed if entry.cell.get("calls") is not None
+    ]
+    if not entries:
+        return []
+    stub = [name for name in DIMENSIONS if len({entry.get(name) for entry in entries}) > 1] or ["model"]
+    rows: dict[tuple[Any, ...], Row] = {}
+    for entry in entries:
+        place = tuple(entry.get(name) for name in stub)
+        labels = tuple(display(name, value) for name, value in zip(stub, place, strict=True))
+        cells = tuple(Cell(entry.cell.get(name), source=entry.cell) for name in _COSTS)
+        rows.setdefault(place, Row(labels, cells))
+    order = {name: values_of(name, entries) for name in stub}
+    places = sorted(rows, key=lambda key: [order[n].index(v) for n, v in zip(stub, key, strict=True)])
+    return [
+        Table(
+            id=table,
+            title=f"{headline(runs, table)}Calls and tokens",
+            stub=tuple(HEADINGS.get(name, name) for name in stub),
+            columns=tuple(Column((), label, "count") for label in _COSTS.values()),
+            rows=tuple(rows[place] for place in places),
+            notes=("Unique: equal requests are asked once. Tokens are those of unique calls.",),
+            kind="cost",
+        )
+    ]

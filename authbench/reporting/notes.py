@@ -1,0 +1,182 @@
+"""What has to be said with a table's numbers: how they were counted, and what they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from authbench.measures.resampling import Policy
+from authbench.reporting.results import Run
+from authbench.reporting.tables import Table
+
+#: Options under which the papers' protocol was followed. Any other value is named below the table.
+PROTOCOL: dict[str, Any] = {
+    "constrain": "none",
+    "scoring": "text",
+    "order": "drawn",
+    "overflow": "error",
+    "anchors": 5,
+    "clustering": "greedy",
+}
+_NO_OPTION = (None, False, "", "none", "off", "default")
+
+#: The papers' data set of each of its tables.
+_OWN_DATA = {
+    "authoritybench/1": "domainauth",
+    "authoritybench/2": "domainauth",
+    "authoritybench/3": "domainauth",
+    "authoritybench/4": "entityauth",
+    "authoritybench/5": "ragauth",
+    "authoritybench/6": "entityauth",
+}
+
+
+def headline(runs: Sequence[Run], table: str | None = None) -> str:
+    """The beginning of a title: PARTIAL with its limit, then the paper's table, or what the experiment is."""
+    partial = [run for run in runs if run.partial]
+    limits = sorted({run.limit for run in partial if run.limit is not None})
+    stamp = ""
+    if partial:
+        stamp = f"PARTIAL (--limit {', '.join(map(str, limits))}): " if limits else "PARTIAL: "
+    if table is None:
+        return f"{stamp}{_experiment_title(runs[0])}"
+    paper, _, number = table.partition("/")
+    name = {"authoritybench": "AuthorityBench", "lcr": "LCR"}.get(paper)
+    if name is None or not number.isdigit():
+        return stamp
+    return f"{stamp}{name} Table {number}. "
+
+
+def footnotes(
+    table: Table, runs: Sequence[Run], policy: Policy, *, intervals: bool, paper: bool
+) -> list[str]:
+    """All footnotes but the legend of the marks, which depends on the format."""
+    return [
+        *_counted(table, policy),
+        *(["low, high: 95 % bootstrap interval over items."] if intervals else []),
+        *(_against_paper(table) if paper else []),
+        *_caveats(table, runs),
+    ]
+
+
+def _experiment_title(run: Run) -> str:
+    config = run.run.get("config")
+    title = config.get("title") if isinstance(config, Mapping) else None
+    return str(title or run.experiment)
+
+
+def _counted(table: Table, policy: Policy) -> list[str]:
+    """How many items the numbers are over, and what counted as what."""
+    sources = [cell.source for cell in table.cells() if cell.source.get("n") is not None]
+    if not sources:
+        return []
+    counts = sorted({source["n"] for source in sources})
+    over = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    items = _items(sources)
+    notes = [f"n = {over} {items} per cell. {_policy(policy, items)}"]
+    if any(cell.invalid for cell in table.cells()):
+        notes.append(f"invalid: share of {items} without a usable answer.")
+    # Both correlations are over the same predictions.
+    constant = sum(source.get("n_constant") or 0 for source in sources if source["metric"] != "kendall")
+    if constant:
+        notes.append(f"{constant:,} constant predictions have no correlation and count as 0.")
+    notes += _ties(sources, items, policy)
+    if any(cell.extras for cell in table.cells()):
+        notes.append("unequal: without pairs of equal levels, for which no answer is right.")
+    return notes
+
+
+def _policy(policy: Policy, items: str) -> str:
+    if policy == "strict":
+        return f"Strict: {items} without a usable answer count as {'0' if items == 'lists' else 'wrong'}."
+    tied = " or with tied scores" if items == "pairs" else ""
+    return f"Valid only: {items} without a usable answer{tied} are left out."
+
+
+def _ties(sources: Sequence[Mapping[str, Any]], items: str, policy: Policy) -> list[str]:
+    """What became of ties: they decide nothing about a pair, and the order of documents decides at a cut."""
+    ties = sum(source.get("n_ties") or 0 for source in sources if source["metric"] == "accuracy")
+    if not ties:
+        return []
+    if items == "pairs":
+        counted = "count as wrong" if policy == "strict" else "are left out"
+        return [f"{ties:,} answers gave both sides equal scores and {counted}."]
+    if items == "questions":
+        return [f"{ties:,} times documents were tied at the cut; the order of retrieval decided."]
+    return []
+
+
+def _items(sources: Sequence[Mapping[str, Any]]) -> str:
+    """What the numbers are means over."""
+    kinds = set()
+    for source in sources:
+        if source["metric"] in ("spearman", "kendall"):
+            kinds.add("lists")
+        elif source.get("difficulty"):
+            kinds.add("pairs")
+        elif source.get("filter"):
+            kinds.add("questions")
+        else:
+            kinds.add("items")
+    return kinds.pop() if len(kinds) == 1 else "items"
+
+
+def _against_paper(table: Table) -> list[str]:
+    compared = [cell for cell in table.cells() if cell.paper is not None]
+    if not compared:
+        return ["The papers have no numbers for these cells."]
+    judged = [cell.inside for cell in compared if cell.inside is not None]
+    notes = ["paper, diff: the paper's number, and ours minus it."]
+    if judged:
+        notes.append(
+            f"in CI: whether the paper's number lies in our 95 % interval: {sum(judged)} of {len(judged)}."
+        )
+    return notes
+
+
+def _caveats(table: Table, runs: Sequence[Run]) -> list[str]:
+    """What keeps the numbers from being those of the papers' protocol."""
+    notes = [note for run in runs for note in _answers(run)]
+    partial = [run.model for run in runs if run.partial]
+    if partial and len(partial) < len(runs):
+        notes.append(f"PARTIAL are: {', '.join(partial)}.")
+    tiny = list(dict.fromkeys(run.model for run in runs if run.tiny))
+    if tiny:
+        are = "is a tiny model" if len(tiny) == 1 else "are tiny models"
+        notes.append(f"{', '.join(tiny)} {are}: the numbers prove that the machinery works and mean nothing.")
+    if any(run.engine == "fake" for run in runs):
+        notes.append("Engine fake: the answers are made up.")
+    stand_ins = _stand_ins(table, runs[0].table)
+    if stand_ins:
+        notes.append(f"Data: {', '.join(stand_ins)}, not the paper's own.")
+    options = dict.fromkeys(option for run in runs for option in _beyond(run))
+    if options:
+        notes.append(f"Beyond the paper's protocol: {', '.join(options)}.")
+    return notes
+
+
+def _answers(run: Run) -> list[str]:
+    """How a model's answers were, if not all of them were as asked for."""
+    statuses = run.run.get("statuses")
+    if not isinstance(statuses, Mapping) or not set(statuses) - {"ok"}:
+        return []
+    odd = ", ".join(f"{name} {count:,}" for name, count in statuses.items() if name != "ok")
+    return [f"Answers of {run.model}: {sum(statuses.values()):,}, of them {odd}."]
+
+
+def _stand_ins(table: Table, paper_table: str | None) -> list[str]:
+    """Data sets used in place of the paper's."""
+    own = _OWN_DATA.get(paper_table or "")
+    names = dict.fromkeys(cell.source.get("dataset") for cell in table.cells())
+    return [str(name) for name in names if own is not None and name not in (None, own)]
+
+
+def _beyond(run: Run) -> list[str]:
+    options = run.run.get("options")
+    if not isinstance(options, Mapping):
+        return []
+    return [
+        f"{name}={value}"
+        for name, value in options.items()
+        if value not in _NO_OPTION and value != PROTOCOL.get(name)
+    ]
