@@ -105,8 +105,8 @@ def compare_filters(
         here = {name: right for (name, at), right in verdicts.items() if at in (cut, "all")}
         for a, b in combinations(here, 2):
             if against is None or against in (a, b):
-                # The filter that is held against another comes first: `authority` minus `none`.
-                first, second = (b, a) if a in ("none", against) else (a, b)
+                # What others are held against comes second: `authority` minus `none`.
+                first, second = (b, a) if a == (against or "none") else (a, b)
                 difference = _difference(cut, first, second, here[first], here[second], seed)
                 found += [difference] if difference.n else []
     if not found:
