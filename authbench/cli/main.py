@@ -94,7 +94,7 @@ def main() -> NoReturn:
         sys.exit(130)
     except BrokenPipeError:
         # `authbench ... | head`: nobody reads on, and Python must not complain while it closes stdout.
-        sys.stdout = None  # type: ignore[assignment]
+        sys.stdout = None
         sys.exit(0)
     sys.exit(status if isinstance(status, int) else 0)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal
 
 from authbench.data.records import ListItem
 from authbench.data.sampling import sample_lists
@@ -94,7 +94,7 @@ class ListwiseTask(Task):
         sources, low, high = item.sources, 0, self._data.scale.levels - 1
         by_label = self._settings.scoring == "logprob"
         if judge == "point":
-            ask = logprob.point_judge if by_label else point.point_judge
+            ask = logprob.point_logprob_judge if by_label else point.point_judge
             return ask(sources, prompts, low, high)
         if judge == "list-rank":
             return listwise.list_rank_judge(sources, prompts)
@@ -103,7 +103,7 @@ class ListwiseTask(Task):
         plan = self.comparisons(item, domain)
         if judge == "pair-score":
             return pairwise.pair_score_judge(sources, prompts, plan, low, high)
-        prefer = logprob.pair_rank_judge if by_label else pairwise.pair_rank_judge
+        prefer = logprob.pair_rank_logprob_judge if by_label else pairwise.pair_rank_judge
         return prefer(sources, prompts, plan)
 
     def prompts_for(self, item: ListItem, domain: str, context: str) -> PromptSet:
@@ -116,7 +116,7 @@ class ListwiseTask(Task):
 
     def comparisons(self, item: ListItem, domain: str) -> tuple[tuple[int, int], ...]:
         """PairJudge's comparisons: with anchors on fine lists, all pairs on coarse ones (section 4.1)."""
-        scheme = "anchors" if self._data.scale.name == "fine" else "all"
+        scheme: Literal["anchors", "all"] = "anchors" if self._data.scale.name == "fine" else "all"
         seed = f"{self._settings.dataset.seed}/{domain}/{item.id}"
         return comparison_plan(len(item.sources), scheme, seed, self._settings.anchors)
 
@@ -141,7 +141,10 @@ class ListwiseTask(Task):
 def _scores(record: Record) -> list[float | None]:
     if record.error is not None:
         return [None] * len(record.gold["levels"])
-    return list(record.values["scores"])
+    scores = list(record.values["scores"])
+    expected = record.values.get("expected")
+    # With label log-probabilities the expected score breaks ties between equal likeliest labels.
+    return scores if expected is None else logprob.tie_broken(scores, expected)
 
 
 def _aggregated(

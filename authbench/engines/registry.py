@@ -1,0 +1,100 @@
+"""The engines by name. None is imported before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from authbench.engines.memory import find_gpus
+from authbench.errors import ConfigError, EngineError, did_you_mean
+from authbench.runtime.engine import Engine, ModelConfig
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSpec:
+    """An engine before it is imported.
+
+    Attributes:
+        module: where its class is.
+        cls: the class, made with (model, settings).
+        needs: packages that must be importable.
+        extra: the extra of authbench that brings them, or None.
+        summary: what it is for.
+    """
+
+    module: str
+    cls: str
+    needs: tuple[str, ...]
+    extra: str | None
+    summary: str
+
+
+ENGINES: dict[str, EngineSpec] = {
+    "vllm": EngineSpec(
+        "authbench.engines.vllm", "VllmEngine", ("vllm",), "vllm", "the papers' tables, in process"
+    ),
+    "openvino": EngineSpec(
+        "authbench.engines.openvino",
+        "OpenVinoEngine",
+        ("openvino_genai", "gguf"),
+        "openvino",
+        "a GGUF model on the CPU",
+    ),
+    "openai": EngineSpec(
+        "authbench.engines.openai", "OpenAIEngine", (), None, "any OpenAI-compatible server"
+    ),
+    "ray": EngineSpec("authbench.engines.ray", "RayEngine", ("ray",), "ray", "many GPUs or machines"),
+    "replay": EngineSpec("authbench.engines.replay", "ReplayEngine", (), None, "recorded answers"),
+    "fake": EngineSpec("authbench.engines.fake", "FakeEngine", (), None, "deterministic, for tests"),
+}
+
+
+def installed(name: str) -> bool:
+    """Whether the packages that an engine needs are there; nothing is imported."""
+    return all(_importable(package) for package in ENGINES[name].needs)
+
+
+def make_engine(name: str, model: ModelConfig, settings: Mapping[str, Any]) -> Engine:
+    """An engine for a model; cheap, no weights are loaded.
+
+    Raises:
+        ConfigError: no such engine, or a setting that it does not know.
+        EngineError: the engine is not installed, or the model's files are not there.
+    """
+    if name not in ENGINES:
+        known = ", ".join(ENGINES)
+        raise ConfigError(f"unknown engine '{name}'{did_you_mean(name, tuple(ENGINES))}; known: {known}")
+    spec = ENGINES[name]
+    if not installed(name):
+        raise EngineError(
+            f"the engine '{name}' is not installed: pip install 'authbench[{spec.extra}]'\n"
+            "or use another with --engine; `authbench list engines` shows what is here"
+        )
+    engine: Engine = getattr(import_module(spec.module), spec.cls)(model, settings)
+    return engine
+
+
+def default_engine() -> str:
+    """The engine where none is named: vLLM if it imports and a GPU is there.
+
+    Raises:
+        EngineError: otherwise, with what to install or to use.
+    """
+    if installed("vllm") and find_gpus():
+        return "vllm"
+    why = "vLLM is not installed" if not installed("vllm") else "there is no GPU"
+    raise EngineError(
+        f"no engine is named and {why}\n"
+        "use --engine vllm on a machine with a GPU (pip install 'authbench[vllm]'), "
+        "--engine openai for a server, or --engine openvino for a small GGUF model on the CPU"
+    )
+
+
+def _importable(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False
