@@ -81,6 +81,7 @@ class Dataset:
         columns: role -> column where the columns are known; the rest is found by name.
         by_hand: how to come by files that have neither URL nor hub path.
         question: how the shown question is made: `claim` turns a claim into a yes/no question.
+        stand_in: a set of the same kind that can take its place where it cannot be had.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Dataset:
     columns: Mapping[str, str] = field(default_factory=dict)
     by_hand: str = ""
     question: Literal["as-is", "claim"] = "as-is"
+    stand_in: str = ""
 
     def select(self, role: str, **wanted: Any) -> tuple[FileSpec, ...]:
         """The files of a role whose attributes equal `wanted`; a file without a scale fits either scale."""

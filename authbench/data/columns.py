@@ -137,7 +137,7 @@ class Columns:
         wanted = " or ".join(f"'{role}'" for role in roles)
         return DataError(
             f"{self.place}: no column found for {wanted}; columns found: {_listed(self.found)}\n"
-            f"Name it: --set dataset.columns.{roles[0]}=COLUMN"
+            f"Name it: --set dataset.columns.{roles[0]}=COLUMN (authbench data: --column {roles[0]}=COLUMN)"
         )
 
 

@@ -168,7 +168,7 @@ def _layout(
     number, number_column = _number_column(columns, rule, coarse, taken)
     text = columns.get("text", besides=(*taken, number_column))
     if need_text and text is None:
-        raise columns.lacking("text")
+        raise DataError(f"{columns.lacking('text')}, or set context: [without]")
     return Layout(name, group_column, number, number_column, text)
 
 

@@ -139,7 +139,7 @@ def _attempt(
         with part.open("r+b" if start else "wb") as file:
             file.seek(start)
             file.truncate()
-            for chunk in response.iter_bytes(1 << 16):
+            for chunk in response.iter_bytes():  # as it comes: a chunk size would lose the last part of a cut
                 file.write(chunk)
                 if progress:
                     progress(file.tell(), size if size is not None else total)

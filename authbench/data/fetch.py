@@ -237,7 +237,9 @@ def _missing(
     mirror = f"set AUTHBENCH_MIRROR to a folder that has {spec.path}"
     if source_url(dataset, spec) is None and spec.pattern is None:
         return kind(f"{first}\nTo have it, {mirror}: {dataset.by_hand or f'see {dataset.source}'}")
-    return kind(f"{first}\nRun `authbench data pull {dataset.name}` where there is a network, or {mirror}")
+    instead = f", or use the stand-in {dataset.stand_in}" if dataset.stand_in else ""
+    pull = f"Run `authbench data pull {dataset.name}` where there is a network"
+    return kind(f"{first}\n{pull}, or {mirror}{instead}")
 
 
 def _recorded(dataset: Dataset, spec: FileSpec, path: Path) -> tuple[int | None, str | None]:
