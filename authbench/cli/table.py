@@ -9,22 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
+from authbench.cli.common import json_option
 from authbench.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-_EPILOG = """\b
-Examples:
-  authbench table results/domainauth_fine --paper
-  authbench table results --format latex -o tables.tex
-  authbench table authoritybench/1          # the paper's own numbers
 
-Tables fit the terminal; COLUMNS=120 widens what goes into a pipe or a file.
-"""
-
-
-@click.command(epilog=_EPILOG)
+@click.command()
 @click.argument("runs", metavar="RUN...", nargs=-1, required=True)
 @click.option(
     "--paper",
@@ -48,9 +40,9 @@ Tables fit the terminal; COLUMNS=120 widens what goes into a pipe or a file.
     show_default=True,
     help="csv and json always hold intervals, counts and costs.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@json_option
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file.")
-def table(
+def command(
     runs: tuple[str, ...],
     paper: bool,
     policy: str,
@@ -60,20 +52,35 @@ def table(
     as_json: bool,
     output: Path | None,
 ) -> None:
-    """Print results as tables: best bold, second best underlined.
+    """Print runs in the layout of the paper's tables.
+
+    The best of each row is bold, the second best underlined; other results get a table of what varies.
+
+    \b
+    Examples:
+      authbench table results/domainauth_fine --paper
+      authbench table results --format latex -o tables.tex
+      authbench table authoritybench/1
 
     RUN is a model's folder, an experiment's folder, or a whole results folder; runs of one experiment share a
-    table. The id of a paper's table, such as authoritybench/1, stands for the paper's own numbers.
+    table. The id of a paper's table, such as authoritybench/1, stands for the paper's own numbers. Tables fit
+    the terminal; COLUMNS=120 widens what goes into a pipe or a file.
     """
-    from authbench.reporting.formats import render_tables
     from authbench.reporting.paper import runs_or_paper
-    from authbench.reporting.placing import Options
+    from authbench.reporting.tables import render_tables
 
     kind = "json" if as_json else format_
     found = runs_or_paper(runs, on_skipped=lambda text: click.echo(f"left out: {text}", err=True))
-    options = Options(policy, intervals=intervals, paper=paper, cost=cost)  # type: ignore[arg-type]
     console = _console(output) if kind == "text" else None
-    rendered = render_tables(found, kind, options, console)  # type: ignore[arg-type]
+    rendered = render_tables(
+        found,
+        kind,  # type: ignore[arg-type]
+        policy=policy,  # type: ignore[arg-type]
+        intervals=intervals,
+        paper=paper,
+        cost=cost,
+        console=console,
+    )
     if output is None:
         # Bytes: what is data is UTF-8 whatever the terminal, and text is made for the terminal's encoding.
         click.echo(rendered.encode("utf-8" if console is None else console.encoding), nl=False)

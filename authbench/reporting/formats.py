@@ -1,7 +1,7 @@
-"""Printing tables: text, Markdown, CSV, LaTeX and JSON. All numbers are percent; counts are counts.
+"""Tables as Markdown, CSV, LaTeX and JSON; text has a module of its own. Measures are in percent.
 
 CSV and JSON hold every cell with its interval and counts whatever is asked for; the others print lines as
-`authbench.reporting.tables.printed_lines` gives them.
+`authbench.reporting.grid.printed_lines` gives them.
 """
 
 from __future__ import annotations
@@ -9,20 +9,12 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Sequence
+from typing import Any
 
-from authbench.reporting.building import build_tables
+from authbench.reporting.grid import Cell, Column, Entry, Intervals, Line, Table, printed_lines
 from authbench.reporting.layouts import DIMENSIONS
 from authbench.reporting.placing import Options
-from authbench.reporting.results import Run
-from authbench.reporting.tables import Cell, Column, Entry, Intervals, Line, Table, printed_lines
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-Format = Literal["text", "md", "csv", "latex", "json"]
-FORMATS: tuple[Format, ...] = get_args(Format)
 
 _COUNTS = ("n", "n_invalid", "n_constant", "n_ties")
 _COSTS = ("calls", "unique_calls", "prompt_tokens", "output_tokens", "seconds")
@@ -45,36 +37,6 @@ _CSV = (
     "difference",
     "inside",
 )
-
-
-def render_tables(
-    runs: Sequence[Run],
-    format: Format = "text",
-    options: Options | None = None,
-    console: Console | None = None,
-) -> str:
-    """The tables of these runs, ready to be printed; ends with a line break.
-
-    Args:
-        runs: from `authbench.reporting.results.find_runs`.
-        format: one of `FORMATS`.
-        options: policy, intervals, the paper's numbers, cost.
-        console: where text will go: its width, encoding and abilities decide the form. By default plain text
-            of 80 columns.
-    """
-    options = options or Options()
-    tables = build_tables(runs, options)
-    if format == "text":
-        from authbench.reporting.text import text
-
-        return text(tables, options, console)
-    writers: dict[str, Callable[[Sequence[Table], Options], str]] = {
-        "md": markdown,
-        "csv": comma_separated,
-        "latex": latex,
-        "json": as_json,
-    }
-    return writers[format](tables, options)
 
 
 def markdown(tables: Sequence[Table], options: Options) -> str:

@@ -67,7 +67,7 @@ ORDER: dict[str, tuple[Any, ...]] = {
 }
 
 #: Headings of measures; others stand as they are.
-METRICS = {"spearman": "ρ", "kendall": "τ", "accuracy": "Accuracy", "accuracy-unequal": "Acc. unequal"}
+METRICS = {"spearman": "ρ", "kendall": "τ", "accuracy": "accuracy"}
 
 _JUDGES: dict[tuple[Any, ...], str] = {
     ("point", "score"): "PointJudge",
@@ -187,7 +187,7 @@ LAYOUTS: dict[str, Layout] = {
         _PAIRWISE,
         "per LLM and difficulty",
         short_models=True,
-        extras={"accuracy-unequal": "unequal"},
+        extras={"accuracy-unequal": "unequal", "equal-tied": "eq.tied"},
     ),
     "authoritybench/4": _listwise(
         "EntityAuth, fine-grained, 10 levels, without text", ("domain", "model"), "per LLM and domain"

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from authbench.measures.resampling import Policy
+from authbench.reporting.grid import Table
 from authbench.reporting.results import Run
-from authbench.reporting.tables import Table
 
 #: Options under which the papers' protocol was followed. Any other value is named below the table.
 PROTOCOL: dict[str, Any] = {
@@ -28,6 +28,11 @@ _OWN_DATA = {
     "authoritybench/4": "entityauth",
     "authoritybench/5": "ragauth",
     "authoritybench/6": "entityauth",
+}
+#: Measures printed below others, by the name of their line.
+_EXTRAS = {
+    "unequal": "accuracy without pairs of equal levels, for which no answer is right",
+    "eq.tied": "share of pairs of equal levels that got equal scores",
 }
 
 
@@ -60,9 +65,7 @@ def footnotes(
 
 
 def _experiment_title(run: Run) -> str:
-    config = run.run.get("config")
-    title = config.get("title") if isinstance(config, Mapping) else None
-    return str(title or run.experiment)
+    return str(run.run.get("title") or run.experiment)
 
 
 def _counted(table: Table, policy: Policy) -> list[str]:
@@ -81,8 +84,8 @@ def _counted(table: Table, policy: Policy) -> list[str]:
     if constant:
         notes.append(f"{constant:,} constant predictions have no correlation and count as 0.")
     notes += _ties(sources, items, policy)
-    if any(cell.extras for cell in table.cells()):
-        notes.append("unequal: without pairs of equal levels, for which no answer is right.")
+    extras = dict.fromkeys(name for cell in table.cells() for name in cell.extras)
+    notes += [f"{name}: {_EXTRAS[name]}." for name in extras if name in _EXTRAS]
     return notes
 
 
@@ -140,6 +143,10 @@ def _caveats(table: Table, runs: Sequence[Run]) -> list[str]:
     partial = [run.model for run in runs if run.partial]
     if partial and len(partial) < len(runs):
         notes.append(f"PARTIAL are: {', '.join(partial)}.")
+    if any(run.partial and run.limit is None for run in runs):
+        notes.append(
+            "PARTIAL without a limit: items are missing or failed; the same `authbench run` goes on."
+        )
     tiny = list(dict.fromkeys(run.model for run in runs if run.tiny))
     if tiny:
         are = "is a tiny model" if len(tiny) == 1 else "are tiny models"

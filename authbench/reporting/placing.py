@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from authbench.measures.resampling import Policy
+from authbench.reporting.grid import Cell
 from authbench.reporting.layouts import DIMENSIONS, ORDER, judge_name, sort_key
 from authbench.reporting.paper import paper_value
 from authbench.reporting.results import Run
-from authbench.reporting.tables import Cell
 
 
 @dataclass(frozen=True, slots=True)

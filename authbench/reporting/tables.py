@@ -1,249 +1,278 @@
-"""A table as such: columns, rows, cells with their marks, and the lines in which it is printed.
-
-Layouts make tables out of runs (`authbench.reporting.layouts`); formats print them
-(`authbench.reporting.formats`). What is here belongs to neither: which cells are best, and what a printed
-line holds.
-"""
+"""From runs to tables: cells are grouped by the paper's table, put into its layout, and marked."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-Mark = Literal["best", "second"]
-Intervals = Literal["none", "inline", "below"]
+from authbench.measures.resampling import Policy
+from authbench.reporting import formats
+from authbench.reporting.grid import Cell, Column, Row, Table, mark_best
+from authbench.reporting.layouts import DIMENSIONS, HEADINGS, LAYOUTS, METRICS, Layout, Slot, display
+from authbench.reporting.notes import footnotes, headline
+from authbench.reporting.paper import short_name
+from authbench.reporting.placing import Options, Placed, make_cell, place, values_of, with_judge_name
+from authbench.reporting.results import Run
 
-#: Half of the last printed digit: a paper's number may lie so far outside an interval by rounding alone.
-_ROUNDING = 0.5e-4
+if TYPE_CHECKING:
+    from rich.console import Console
 
+Format = Literal["text", "md", "csv", "latex", "json"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One number of a table.
-
-    Attributes:
-        value: a fraction, or a count in a column of counts; None is printed as `-`.
-        low: lower end of the 95 % interval, None where there is none.
-        high: upper end.
-        paper: the paper's number as a fraction, if it was asked for and exists.
-        invalid: share of items without a usable answer; None where counts are missing.
-        extras: further measures of the same items by label, printed in lines of their own.
-        mark: best or second best among those it competes with.
-        source: the row of `cells.json` it was made from.
-    """
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    paper: float | None = None
-    invalid: float | None = None
-    extras: Mapping[str, Cell] = field(default_factory=dict)
-    mark: Mark | None = None
-    source: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def difference(self) -> float | None:
-        """Ours minus the paper's."""
-        return None if self.value is None or self.paper is None else self.value - self.paper
-
-    @property
-    def inside(self) -> bool | None:
-        """Whether the paper's number lies in our interval, its rounding allowed for."""
-        if self.paper is None or self.low is None or self.high is None:
-            return None
-        return self.low - _ROUNDING <= self.paper <= self.high + _ROUNDING
+_WRITERS: dict[str, Callable[[Sequence[Table], Options], str]] = {
+    "md": formats.markdown,
+    "csv": formats.comma_separated,
+    "latex": formats.latex,
+    "json": formats.as_json,
+}
+_COSTS = {
+    "calls": "Calls",
+    "unique_calls": "Unique",
+    "prompt_tokens": "Prompt tok.",
+    "output_tokens": "Output tok.",
+}
+#: In tables without a layout these compete with one another: the first that varies.
+_COMPETITORS = ("judge", "method", "filter", "base", "aggregation", "model")
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of numbers under headings from the outermost to its own.
-
-    `groups` has the same length in all columns of a table; "" is an empty heading. `unit` is `percent` (of a
-    fraction) or `count`.
-    """
-
-    groups: tuple[str, ...]
-    label: str
-    unit: Literal["percent", "count"] = "percent"
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row: labels, one for each stub column, and cells, one for each column.
-
-    With `span` there is one cell for all columns, and `span` is what it is called ("w/o Filter").
-    """
-
-    labels: tuple[str, ...]
-    cells: tuple[Cell | None, ...]
-    span: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table ready to be printed.
-
-    Attributes:
-        id: of the paper's table, or the experiment's name.
-        stub: headings of the label columns.
-        among: what the marks compare ("per model and context"), or None where nothing is marked.
-        second: whether second best ones are marked as well.
-        notes: footnotes.
-        kind: `measures`, or `cost`.
-    """
-
-    id: str
-    title: str
-    stub: tuple[str, ...]
-    columns: tuple[Column, ...]
-    rows: tuple[Row, ...]
-    among: str | None = None
-    second: bool = True
-    notes: tuple[str, ...] = ()
-    kind: Literal["measures", "cost"] = "measures"
-
-    def cells(self) -> Iterable[Cell]:
-        """All cells that are there, row by row."""
-        return (cell for row in self.rows for cell in row.cells if cell is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """The text of a cell in one printed line."""
-
-    text: str
-    mark: Mark | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A printed line. `labels` are blank where the line above says the same; `starts` a row's first label."""
-
-    labels: tuple[str, ...]
-    entries: tuple[Entry, ...]
-    span: str | None = None
-    starts: bool = False
-
-
-def mark_best(rows: Sequence[Row], contests: Iterable[Sequence[tuple[int, int]]], second: bool) -> list[Row]:
-    """The rows with the best (and second best) cell of each contest marked.
-
-    What is printed alike is marked alike: all cells with the highest printed number are best, all with the
-    next lower one second. Where fewer than two cells have a number, none is marked.
+def render_tables(
+    runs: Sequence[Run],
+    format: Format = "text",
+    *,
+    policy: Policy = "strict",
+    intervals: bool = False,
+    paper: bool = False,
+    cost: bool = False,
+    console: Console | None = None,
+) -> str:
+    """The tables of these runs, ready to be printed; ends with a line break.
 
     Args:
-        rows: the rows.
-        contests: each the places (row, column) of the cells that compete; higher is better.
-        second: whether to mark the second best.
+        runs: from `authbench.reporting.results.find_runs` or `load_run`.
+        format: one of `FORMATS`.
+        policy: what an invalid item counts as; see `authbench.measures.resampling.MeasureRow`.
+        intervals: show 95 % intervals (CSV and JSON always hold them).
+        paper: add the paper's number, the difference, and whether it lies in our interval.
+        cost: add a table of calls and tokens.
+        console: where text will go, standard output by default: its width, its encoding and whether it has
+            bold and underline decide the form.
     """
-    marks: dict[tuple[int, int], Mark] = {}
-    for places in contests:
-        printed = {}
-        for row, column in places:
-            cell = rows[row].cells[column]
-            if cell is not None and cell.value is not None:
-                printed[row, column] = round(100 * cell.value, 2)
-        if len(printed) < 2:
-            continue
-        ranked = sorted(set(printed.values()), reverse=True)
-        for place, number in printed.items():
-            if number == ranked[0]:
-                marks[place] = "best"
-            elif second and number == ranked[1]:
-                marks[place] = "second"
-    return [
-        replace(
-            row,
-            cells=tuple(
-                replace(cell, mark=marks[i, j]) if cell is not None and (i, j) in marks else cell
-                for j, cell in enumerate(row.cells)
-            ),
-        )
+    options = Options(policy, intervals, paper, cost)
+    tables = build_tables(runs, options)
+    if format != "text":
+        return _WRITERS[format](tables, options)
+    from rich.console import Console
+
+    from authbench.reporting.text import text
+
+    return text(tables, options, console or Console(file=sys.stdout))
+
+
+def build_tables(runs: Sequence[Run], options: Options | None = None) -> list[Table]:
+    """Tables of all runs: one for each experiment, more where its data sets cannot share one.
+
+    Runs of the same experiment stand in one table, whichever folders they come from.
+    """
+    options = options or Options()
+    groups: dict[tuple[str | None, str], list[Run]] = {}
+    for run in runs:
+        groups.setdefault((run.table, run.experiment), []).append(run)
+    tables = []
+    for (table, experiment), members in groups.items():
+        placed = place(members, options.policy)
+        layout = LAYOUTS.get(table or "")
+        if layout is None:
+            tables.append(_generic(table or experiment, headline(members), members, placed, options))
+        else:
+            tables += _laid_out(str(table), layout, members, placed, options)
+        if options.cost:
+            tables += _cost(table or experiment, members, placed)
+    return tables
+
+
+def _laid_out(
+    table: str, layout: Layout, runs: Sequence[Run], placed: Sequence[Placed], options: Options
+) -> list[Table]:
+    """The paper's table, once for each data set (or other dimension) that it has no place for."""
+    if layout.short_models:
+        placed = [replace(entry, model=short_name(entry.model)) for entry in placed]
+    metrics = {*(slot.metric for slot in layout.slots), *layout.extras}
+    unused = [entry for entry in placed if entry.cell["metric"] not in metrics]
+    placed = [entry for entry in placed if entry.cell["metric"] in metrics]
+    others = [name for name in DIMENSIONS if name not in layout.placed]
+    varying = [name for name in others if len({entry.get(name) for entry in placed}) > 1]
+    parts: dict[tuple[Any, ...], list[Placed]] = {}
+    for entry in placed:
+        parts.setdefault(tuple(entry.get(name) for name in varying), []).append(entry)
+    tables = []
+    for values, entries in parts.items():
+        title = " · ".join([layout.title, *(display(n, v) for n, v in zip(varying, values, strict=True))])
+        made, used = _part(table, f"{headline(runs, table)}{title}", layout, runs, entries, options)
+        if used:
+            tables.append(made)
+        unused += [entry for entry in entries if entry not in used and not _elsewhere(layout, entry)]
+    if unused:
+        title = f"{headline(runs, table)}Further results"
+        tables.append(_generic(table, title, runs, unused, options))
+    return tables
+
+
+def _elsewhere(layout: Layout, entry: Placed) -> bool:
+    return bool(layout.elsewhere) and entry.fits(layout.elsewhere)
+
+
+def _part(
+    table: str,
+    title: str,
+    layout: Layout,
+    runs: Sequence[Run],
+    entries: Sequence[Placed],
+    options: Options,
+) -> tuple[Table, set[Placed]]:
+    """One table in the paper's layout, and the cells that found a place in it."""
+    values = {name: values_of(name, entries) for name in layout.stub}
+    stub = [name for name in layout.stub if name not in layout.optional or len(values[name]) > 1]
+    used: set[Placed] = set()
+    rows: list[Row] = []
+    for combination in product(*(values[name] for name in stub)):
+        where = dict(zip(stub, combination, strict=True))
+        here = [entry for entry in entries if all(entry.get(name) == v for name, v in where.items())]
+        labels = tuple(display(name, value) for name, value in where.items())
+        single = layout.span is not None and where[layout.stub[-1]] is None
+        if single and layout.span is not None:
+            name, dims = layout.span
+            spanning = Slot((), name, layout.slots[0].metric, dims)
+            rows.append(Row(labels, (_fill(spanning, layout, here, used, options),), span=name))
+        else:
+            cells = tuple(_fill(slot, layout, here, used, options) for slot in layout.slots)
+            rows.append(Row(labels, cells))
+    metrics = dict.fromkeys(slot.metric for slot in layout.slots)
+    contests = [
+        [(i, j) for j, slot in enumerate(layout.slots) if slot.metric == metric]
         for i, row in enumerate(rows)
+        if row.span is None
+        for metric in metrics
     ]
+    made = Table(
+        id=table,
+        title=title,
+        stub=tuple(HEADINGS[name] for name in stub),
+        columns=tuple(Column(slot.groups, slot.label) for slot in layout.slots),
+        rows=tuple(mark_best(rows, contests, layout.second)),
+        among=layout.among,
+        second=layout.second,
+    )
+    return _noted(made, runs, options), used
 
 
-def percent(value: float | None) -> str:
-    """A fraction in percent with two decimals, without a sign on zero; `-` for None."""
-    if value is None:
-        return "-"
-    text = f"{100 * value:.2f}"
-    return "0.00" if text == "-0.00" else text
+def _fill(
+    slot: Slot, layout: Layout, entries: Sequence[Placed], used: set[Placed], options: Options
+) -> Cell | None:
+    found = None
+    for entry in entries:
+        if not entry.fits(slot.where):
+            continue
+        metric = entry.cell["metric"]
+        if metric == slot.metric and found is None:
+            found = entry
+            used.add(entry)
+        elif metric in layout.extras:
+            used.add(entry)
+    if found is None:
+        return None
+    extras = {
+        layout.extras[entry.cell["metric"]]: entry
+        for entry in entries
+        if entry.fits(slot.where) and entry.cell["metric"] in layout.extras
+    }
+    return make_cell(found, options, extras)
 
 
-def printed_lines(table: Table, intervals: Intervals = "none", paper: bool = False) -> list[Line]:
-    """The lines of a table: each row, and below it what was asked for or has to be known.
-
-    Below a row may stand, in lines named in the last label column: the interval (`low`, `high`), extra
-    measures, the share of invalid answers where there are any, and the paper's number, our difference from it
-    and whether it lies in our interval.
-    """
-    lines = []
-    previous: tuple[str, ...] = ()
-    for row in table.rows:
-        first = 0 if not previous or row.labels[0] != previous[0] else 1
-        labels = tuple("" if i < first else label for i, label in enumerate(row.labels))
-        previous = row.labels
-        entries = tuple(_entry(cell, table.columns[i], intervals) for i, cell in enumerate(row.cells))
-        lines.append(Line(labels, entries, row.span, starts=first == 0))
-        for name, texts in _below(table, row, intervals, paper):
-            below = ("",) * (len(row.labels) - 1) + (name,)
-            entries = tuple(Entry(text) for text in texts)
-            lines.append(Line(below, entries, None if row.span is None else ""))
-    return lines
-
-
-def _entry(cell: Cell | None, column: Column, intervals: Intervals) -> Entry:
-    if cell is None or cell.value is None:
-        return Entry("-")
-    if column.unit == "count":
-        return Entry(f"{int(cell.value):,}", cell.mark)
-    text = percent(cell.value)
-    if intervals == "inline" and cell.low is not None and cell.high is not None:
-        text += f" [{percent(cell.low)}, {percent(cell.high)}]"
-    return Entry(text, cell.mark)
-
-
-def _below(table: Table, row: Row, intervals: Intervals, paper: bool) -> list[tuple[str, list[str]]]:
-    """Names and texts of the lines below a row."""
-    cells = row.cells
-    lines = []
-    if intervals == "below" and any(cell is not None and cell.low is not None for cell in cells):
-        lines.append(("low", [percent(cell.low) if cell else "-" for cell in cells]))
-        lines.append(("high", [percent(cell.high) if cell else "-" for cell in cells]))
-    for name in dict.fromkeys(name for cell in cells if cell for name in cell.extras):
-        extras = [cell.extras.get(name) if cell else None for cell in cells]
-        lines.append((name, [percent(extra.value) if extra else "-" for extra in extras]))
-    if any(cell is not None and cell.invalid for cell in cells):
-        lines.append(("invalid", [_share(table, cells, i) for i in range(len(cells))]))
-    if paper and any(cell is not None and cell.paper is not None for cell in cells):
-        lines.append(("paper", [percent(cell.paper) if cell else "-" for cell in cells]))
-        lines.append(("diff", [_signed(cell.difference) if cell else "-" for cell in cells]))
-        lines.append(("in CI", [_inside(cell) for cell in cells]))
-    return lines
+def _generic(
+    table: str, title: str, runs: Sequence[Run], placed: Sequence[Placed], options: Options
+) -> Table:
+    """A table for results without a layout: what varies labels the rows, measures are the columns."""
+    entries = [with_judge_name(entry) for entry in placed]
+    dims = [name for name in DIMENSIONS if len({entry.get(name) for entry in entries}) > 1]
+    competitor = next((name for name in _COMPETITORS if name in dims), None)
+    # What competes stands in adjacent rows.
+    stub = [name for name in dims if name != competitor] + ([competitor] if competitor else [])
+    stub = stub or ["model"]
+    metrics = sorted(
+        dict.fromkeys(str(entry.cell["metric"]) for entry in entries),
+        key=lambda metric: list(METRICS).index(metric) if metric in METRICS else len(METRICS),
+    )
+    order = {name: values_of(name, entries) for name in stub}
+    cells: dict[tuple[Any, ...], dict[str, Placed]] = {}
+    for entry in entries:
+        cells.setdefault(tuple(entry.get(name) for name in stub), {})[entry.cell["metric"]] = entry
+    places = sorted(cells, key=lambda key: [order[n].index(v) for n, v in zip(stub, key, strict=True)])
+    rows = [
+        Row(
+            tuple(display(name, value) for name, value in zip(stub, place, strict=True)),
+            tuple(make_cell(cells[place][m], options) if m in cells[place] else None for m in metrics),
+        )
+        for place in places
+    ]
+    contests: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
+    for i, values in enumerate(places):
+        rest = tuple(v for name, v in zip(stub, values, strict=True) if name != competitor)
+        for j in range(len(metrics)):
+            contests.setdefault((rest, j), []).append((i, j))
+    made = Table(
+        id=table,
+        title=f"{title} (%)" if not title.endswith("(%)") else title,
+        stub=tuple(HEADINGS.get(name, name) for name in stub),
+        columns=tuple(Column((), METRICS.get(metric, metric)) for metric in metrics),
+        rows=tuple(mark_best(rows, contests.values(), second=True) if competitor else rows),
+        among=None if competitor is None else f"among {_plural(competitor)}",
+    )
+    constants = {
+        name: found[0]
+        for name in DIMENSIONS
+        if name not in stub and len(found := values_of(name, entries)) == 1 and found[0] is not None
+    }
+    said = "; ".join(f"{HEADINGS.get(n, n)}: {display(n, v)}" for n, v in constants.items())
+    return _noted(replace(made, notes=(f"{said}.",) if said else ()), runs, options)
 
 
-def _share(table: Table, cells: Sequence[Cell | None], index: int) -> str:
-    """The invalid share, once for the columns of one judge: they measure the same answers."""
-    cell = cells[index]
-    if cell is None or cell.invalid is None:
-        return "-"
-    left = cells[index - 1] if index else None
-    columns = table.columns
-    same = index and columns[index].groups and columns[index].groups == columns[index - 1].groups
-    if same and left is not None and left.invalid == cell.invalid:
-        return ""
-    return f"{100 * cell.invalid:.1f}%"
+def _plural(dimension: str) -> str:
+    return "bases" if dimension == "base" else f"{HEADINGS.get(dimension, dimension).lower()}s"
 
 
-def _signed(value: float | None) -> str:
-    if value is None:
-        return "-"
-    text = f"{100 * value:+.2f}"
-    return "0.00" if text in ("-0.00", "+0.00") else text
+def _noted(table: Table, runs: Sequence[Run], options: Options) -> Table:
+    notes = footnotes(table, runs, options.policy, intervals=options.intervals, paper=options.paper)
+    return replace(table, notes=(*table.notes, *notes))
 
 
-def _inside(cell: Cell | None) -> str:
-    inside = None if cell is None else cell.inside
-    return "-" if inside is None else "yes" if inside else "no"
+def _cost(table: str, runs: Sequence[Run], placed: Sequence[Placed]) -> list[Table]:
+    """What the answers of each judge (or filter, or method) cost; aggregations share their calls."""
+    entries = [
+        with_judge_name(entry, aggregations=False) for entry in placed if entry.cell.get("calls") is not None
+    ]
+    if not entries:
+        return []
+    stub = [name for name in DIMENSIONS if len({entry.get(name) for entry in entries}) > 1] or ["model"]
+    rows: dict[tuple[Any, ...], Row] = {}
+    for entry in entries:
+        place = tuple(entry.get(name) for name in stub)
+        labels = tuple(display(name, value) for name, value in zip(stub, place, strict=True))
+        cells = tuple(Cell(entry.cell.get(name), source=entry.cell) for name in _COSTS)
+        rows.setdefault(place, Row(labels, cells))
+    order = {name: values_of(name, entries) for name in stub}
+    places = sorted(rows, key=lambda key: [order[n].index(v) for n, v in zip(stub, key, strict=True)])
+    return [
+        Table(
+            id=table,
+            title=f"{headline(runs, table)}Calls and tokens",
+            stub=tuple(HEADINGS.get(name, name) for name in stub),
+            columns=tuple(Column((), label, "count") for label in _COSTS.values()),
+            rows=tuple(rows[place] for place in places),
+            notes=("Unique: equal requests are asked once. Tokens are those of unique calls.",),
+            kind="cost",
+        )
+    ]

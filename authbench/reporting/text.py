@@ -11,12 +11,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from io import StringIO
 from typing import TYPE_CHECKING
 
 from authbench.reporting.formats import header_spans, legend
+from authbench.reporting.grid import Column, Line, Table, printed_lines
 from authbench.reporting.placing import Options
-from authbench.reporting.tables import Column, Line, Table, printed_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,11 +54,8 @@ class Block:
         return sum(self.widths[start : start + count]) + (count - 1) * self.gap
 
 
-def text(tables: Sequence[Table], options: Options, console: Console | None = None) -> str:
-    """The tables for this console, one below the other; plain text of 80 columns without one."""
-    from rich.console import Console
-
-    console = console or Console(file=StringIO(), width=80, force_terminal=False, color_system=None)
+def text(tables: Sequence[Table], options: Options, console: Console) -> str:
+    """The tables for this console, one below the other."""
     styled = console.is_terminal and console.color_system is not None
     with console.capture() as capture:
         for number, table in enumerate(tables):
