@@ -1,0 +1,83 @@
+"""Finding a test collection: a path of the user's own, the catalogue's files, or ir_datasets."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from authbench.data.catalog import Dataset, catalog
+from authbench.data.fetch import Places, fetch, local
+from authbench.errors import ConfigError, DataError
+from authbench.retrieval.collections import Collection, beir_folder, from_files, from_ranking_file
+from authbench.retrieval.cranfield import from_cranfield
+from authbench.retrieval.irdatasets import NAMES, from_ir_datasets
+
+
+def load_collection(
+    name: str,
+    *,
+    retriever: str | None = None,
+    path: Path | None = None,
+    qrels: Path | None = None,
+    split: str = "test",
+    places: Places | None = None,
+) -> Collection:
+    """A collection by name or path.
+
+    Args:
+        name: of the catalogue, of `irdatasets.NAMES`, or any identifier of ir_datasets. With `path` it is
+            only what the collection is called.
+        retriever: which ranking file to take where the catalogue has several of a collection that comes
+            without its corpus; None takes the first. A retriever without one gets the whole corpus,
+            through ir_datasets.
+        path: a folder in BEIR's layout, or a ranking file with texts (`.json`, which needs `qrels`).
+        qrels: the judgements for a ranking file.
+        split: of a BEIR folder.
+        places: where files of the catalogue are looked for; default: as the environment says.
+
+    Raises:
+        ConfigError: an unknown name.
+        DataError: files that are missing, damaged or not to be had.
+    """
+    if path is not None:
+        return _own(name, path, qrels, split)
+    entry = catalog().get(name)
+    if entry is None or entry.kind != "retrieval":
+        return from_ir_datasets(name)
+    places = places or Places.from_environment()
+    if name in NAMES and not _within_reach(entry, retriever, places):
+        return from_ir_datasets(name)
+    topics, judged = _one(entry, "topics", places), _one(entry, "qrels", places)
+    if entry.select("corpus"):
+        make = from_cranfield if name == "cranfield" else partial(from_files, name)
+        return make(_one(entry, "corpus", places), topics, judged)
+    runs = entry.select("run") if retriever is None else entry.select("run", retriever=retriever)
+    if not runs:
+        known = ", ".join(str(spec.retriever) for spec in entry.select("run"))
+        raise ConfigError(f"{name} has no ranking file of retriever '{retriever}'; it has: {known}")
+    return from_ranking_file(name, fetch(entry, runs[0], places).location, judged)
+
+
+def _within_reach(entry: Dataset, retriever: str | None, places: Places) -> bool:
+    """Whether the catalogue's files will do: they can be had, and there is a corpus or the right ranking."""
+    corpus = entry.select("corpus")
+    if corpus:
+        return local(corpus[0], places) is not None or corpus[0].url is not None
+    return bool(entry.select("run") if retriever is None else entry.select("run", retriever=retriever))
+
+
+def _own(name: str, path: Path, qrels: Path | None, split: str) -> Collection:
+    if path.is_dir():
+        return beir_folder(path, split, name)
+    if path.suffix != ".json":
+        raise DataError(f"{path}: a collection is a folder in BEIR's layout or a ranking file (.json)")
+    if qrels is None:
+        raise ConfigError(f"{path}: a ranking file needs judgements; name them with dataset.qrels")
+    return from_ranking_file(name, path, qrels)
+
+
+def _one(entry: Dataset, role: str, places: Places) -> Path:
+    specs = entry.select(role)
+    if not specs:
+        raise DataError(f"the catalogue has no {role} file of {entry.name}")
+    return fetch(entry, specs[0], places).location
