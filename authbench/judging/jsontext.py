@@ -31,6 +31,7 @@ _MARK = re.compile(r"\\.|[{}\"]", re.DOTALL)
 _FLAT = re.compile(r"\{[^{}]*+\}")
 _DECODER = json.JSONDecoder(object_pairs_hook=Pairs, strict=False)
 _MAX_DEPTH = 4
+_TRIED = 100  # braces that hold no object are passed over, from the end, this often
 _TOKEN = re.compile(
     r"\s++|(?P<string>\"(?:[^\"\\]|\\.)*+\"|'(?:[^'\\]|\\.)*+')"
     r"|(?P<punctuation>[{}:,])|(?P<word>[^\s{}\[\]:,\"'\\]++)",
@@ -54,7 +55,7 @@ def last_object(text: str) -> FoundObject | None:
     for candidate in dict.fromkeys((answer, plain(answer))):
         if "{" in candidate:
             for spans in (_nested_spans(candidate), _flat_spans(candidate)):
-                for start, end in reversed(spans):
+                for start, end in reversed(spans[-_TRIED:]):
                     found = candidate[start:end]
                     pairs = _strict(found) or _tolerant(plain(found))
                     if pairs is not None:
