@@ -14,7 +14,7 @@ Mark = Literal["best", "second"]
 Intervals = Literal["none", "inline", "below"]
 
 #: Half of the last printed digit: a paper's number may lie so far outside an interval by rounding alone.
-_ROUNDING = 0.5e-4
+_ROUNDING = 0.5e-4 + 1e-12
 #: Cells of a row that agree in these are measures of the same answers.
 _ASKED = ("judge", "output", "aggregation", "context", "filter", "k", "n_invalid")
 

@@ -69,13 +69,14 @@ def render_tables(
 
     from authbench.reporting.text import text
 
-    return text(tables, options, console or Console(file=sys.stdout))
+    return text(tables, options, console or Console(file=sys.stdout)) or "No results.\n"
 
 
 def build_tables(runs: Sequence[Run], options: Options | None = None) -> list[Table]:
     """Tables of all runs: one for each experiment, more where its data sets cannot share one.
 
-    Runs of the same experiment stand in one table, whichever folders they come from.
+    Runs of the same experiment stand in one table, whichever folders they come from. Runs without cells give
+    none.
     """
     options = options or Options()
     groups: dict[tuple[str | None, str], list[Run]] = {}
@@ -84,6 +85,8 @@ def build_tables(runs: Sequence[Run], options: Options | None = None) -> list[Ta
     tables = []
     for (table, experiment), members in groups.items():
         placed = place(members, options.policy)
+        if not placed:
+            continue
         layout = LAYOUTS.get(table or "")
         if layout is None:
             tables.append(_generic(table or experiment, headline(members), members, placed, options))

@@ -131,7 +131,7 @@ def _measured(block: Block) -> Block:
         if line.span is not None:
             spanning = max(spanning, len(_spanned(line)))
             continue
-        for i, index in enumerate(block.indices):
+        for i, index in enumerate(block.indices if line.entries else ()):
             widths[i] = max(widths[i], len(line.entries[index].text))
     for level in range(len(block.columns[0].groups)):
         start = 0

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-Cells = Iterable[Mapping[str, Any]]
-WriteRun = Callable[..., Path]
-
+#: The five judges, PairJudge's scores by both aggregations.
 JUDGES: tuple[dict[str, str | None], ...] = (
     {"judge": "point", "output": "score", "aggregation": None},
     {"judge": "list", "output": "rank", "aggregation": None},
@@ -43,28 +39,28 @@ def cell(metric: str, value: float | None, **facts: Any) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def write_run(tmp_path: Path) -> WriteRun:
-    """`write_run(experiment, model, cells, **facts of run.json) -> folder of the model`."""
-
-    def write(experiment: str, model: str, cells: Cells, results: str = "results", **facts: Any) -> Path:
-        folder = tmp_path / results / experiment / model
-        folder.mkdir(parents=True)
-        run = {
-            "experiment": experiment,
-            "table": None,
-            "task": "listwise",
-            "model": {"name": model, "id": f"org/{model}", "paper_name": None, "tiny": False},
-            "engine": "vllm",
-            "partial": False,
-            "limit": None,
-            "config": {"title": None},
-            "options": {"constrain": "none", "scoring": "text"},
-            "statuses": {"ok": 500},
-            **facts,
-        }
-        (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
-        (folder / "cells.json").write_text(json.dumps(list(cells)), encoding="utf-8")
-        return folder
-
-    return write
+def write_run(
+    results: Path, experiment: str, name: str, cells: Iterable[Mapping[str, Any]], **facts: Any
+) -> Path:
+    """Write `results/experiment/name`; `facts` replace what `run.json` says. Gives the model's folder."""
+    folder = results / experiment / name
+    folder.mkdir(parents=True)
+    run = {
+        "experiment": experiment,
+        "table": None,
+        "title": None,
+        "task": "listwise",
+        "model": {"name": name, "id": f"org/{name}", "paper_name": None, "tiny": False},
+        "engine": {"name": "vllm", "settings": {}},
+        "partial": False,
+        "limit": None,
+        "options": {},
+        "statuses": {"ok": 500},
+        **facts,
+    }
+    rows = [
+        {"experiment": experiment, "table": run["table"], "model": name, "engine": "vllm", **c} for c in cells
+    ]
+    (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    (folder / "cells.json").write_text(json.dumps(rows), encoding="utf-8")
+    return folder
