@@ -68,7 +68,7 @@ def list_(folder: Path | None, as_json: bool) -> None:
     for row in rows:
         here = f"{row['here']}/{row['files']}"
         click.echo(
-            f"{row['name']:<24} {row['kind']:<10} {here:>5} {_size(row['size']):>8}  {row['licence'][:29]}"
+            f"{row['name']:<24} {row['kind']:<10} {here:>5} {_size(row['size']):>8}  {row['licence'][:28]}"
         )
 
 

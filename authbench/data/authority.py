@@ -25,7 +25,7 @@ from authbench.data.catalog import Dataset, Family, FileSpec, catalog, dataset
 from authbench.data.columns import check_roles
 from authbench.data.corpus import WEB, Corpus, Entry, Number, level_entries, read_corpus
 from authbench.data.download import NotThere
-from authbench.data.fetch import FileRecord, Places, fetch, local, own_file
+from authbench.data.fetch import FileRecord, Places, fetch, known_absent, local, own_file
 from authbench.data.levels import Scale, get_scale
 from authbench.data.official import Reader, read_lists, read_pairs
 from authbench.data.records import ListItem, PairItem, Source
@@ -190,6 +190,8 @@ class _Build:
     def _optional(self, spec: FileSpec, online: bool) -> FileRecord | None:
         if not online and local(spec, self.places) is None:
             return None
+        if known_absent(self.entry, spec, self.places):
+            return None
         try:
             return fetch(self.entry, spec, self.places)
         except NotThere:
@@ -208,6 +210,8 @@ def _load_own(
     family = known.family if known and known.kind == "authority" else None
     record = own_file(path)
     corpus = read_corpus(path, fixed, family=family, rule=None, need_text=need_text)
+    if family is None and list(corpus.entries) == [WEB]:  # as `authbench data build` writes web data
+        corpus.family = "domain"
     if corpus.family == "entity" and list(corpus.entries) == [WEB]:  # no column says of which domain they are
         if domains is None or len(domains) != 1:
             raise DataError(

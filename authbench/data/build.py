@@ -11,6 +11,7 @@ from authbench import __version__
 from authbench.data.authority import AuthorityData
 from authbench.data.digests import sha256_of, write_atomically
 from authbench.data.items import lists_of, pairs_of
+from authbench.data.levels import FINE, Scale
 from authbench.data.records import Source
 from authbench.errors import ConfigError, DataError
 
@@ -47,22 +48,24 @@ def build(data: AuthorityData, folder: Path, *, seed: int, lists: int, pairs: in
     return manifest
 
 
-def source_row(source: Source) -> dict[str, Any]:
-    """A source as it is written: name, level, value, and text where it has one."""
-    row: dict[str, Any] = {"name": source.name, "level": source.level, "value": source.value}
+def source_row(source: Source, scale: Scale) -> dict[str, Any]:
+    """A source as it is written: name, level (or coarse_level), value, and text where it has one."""
+    level = "level" if scale is FINE else "coarse_level"
+    row: dict[str, Any] = {"name": source.name, level: source.level, "value": source.value}
     return row if source.text is None else {**row, "text": source.text}
 
 
 def _corpus(data: AuthorityData) -> Iterable[dict[str, Any]]:
     for domain, sources in data.domains.items():
         for source in sources:
-            yield {"domain": domain, **source_row(source)}
+            yield {"domain": domain, **source_row(source, data.scale)}
 
 
 def _lists(data: AuthorityData, count: int, seed: int) -> Iterable[dict[str, Any]]:
     for domain in data.domains:
         for item in lists_of(data, domain, count, seed):
-            yield {"id": item.id, "domain": domain, "items": [source_row(source) for source in item.sources]}
+            rows = [source_row(source, data.scale) for source in item.sources]
+            yield {"id": item.id, "domain": domain, "items": rows}
 
 
 def _pairs(data: AuthorityData, count: int, seed: int) -> Iterable[dict[str, Any]]:
@@ -73,8 +76,8 @@ def _pairs(data: AuthorityData, count: int, seed: int) -> Iterable[dict[str, Any
                     "id": pair.id,
                     "domain": domain,
                     "difficulty": difficulty,
-                    "first": source_row(pair.first),
-                    "second": source_row(pair.second),
+                    "first": source_row(pair.first, data.scale),
+                    "second": source_row(pair.second, data.scale),
                 }
 
 

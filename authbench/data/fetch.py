@@ -89,14 +89,12 @@ def fetch(
     places: Places | None = None,
     *,
     fresh: bool = False,
-    online: bool = True,
     progress: Progress | None = None,
 ) -> FileRecord:
     """The file, from the first place that has it, checked.
 
     Args:
         fresh: hash again even if the digest is remembered.
-        online: False leaves the network out.
         progress: told bytes so far and in all while the file is downloaded.
 
     Raises:
@@ -107,8 +105,6 @@ def fetch(
     found = local(spec, places)
     if found:
         return check(dataset, spec, *found, fresh=fresh)
-    if not online:
-        raise _missing(dataset, spec, places, "not asked")
     return fetch_into(dataset, spec, places.cache, places, progress=progress)
 
 
@@ -132,11 +128,21 @@ def fetch_into(
             progress=progress,
         )
     except (Unreachable, NotThere) as error:
+        if isinstance(error, NotThere) and dataset.hub:
+            write_atomically(_absent(target), url)
         raise _missing(dataset, spec, places, str(error), type(error)) from error
     if dataset.hub:  # the catalogue has no hashes of hub files: what came now is what is expected from now on
         note = {"sha256": value, "size": target.stat().st_size, "url": url}
         write_atomically(_sidecar(target), json.dumps(note, indent=1))
     return FileRecord(spec.path, value, target.stat().st_size, "network", target)
+
+
+def known_absent(dataset: Dataset, spec: FileSpec, places: Places) -> bool:
+    """True if the hub answered before that it has no such file at this revision."""
+    try:
+        return _absent(places.cache / spec.path).read_text(encoding="utf-8") == source_url(dataset, spec)
+    except OSError:
+        return False
 
 
 def check(dataset: Dataset, spec: FileSpec, where: Where, path: Path, *, fresh: bool = False) -> FileRecord:
@@ -262,6 +268,10 @@ def _recorded(dataset: Dataset, spec: FileSpec, path: Path) -> tuple[int | None,
 
 def _sidecar(path: Path) -> Path:
     return path.with_name(f"{path.name}.sha256.json")
+
+
+def _absent(path: Path) -> Path:
+    return path.with_name(f"{path.name}.absent")
 
 
 def _folder(variable: str) -> Path | None:

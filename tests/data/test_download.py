@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from authbench.data import download as download_module
-from authbench.data.catalog import Dataset, FileSpec, Hub
+from authbench.data.authority import load_authority
+from authbench.data.catalog import Dataset, FileSpec, Hub, dataset
 from authbench.data.download import NotThere, Unreachable, download
 from authbench.data.fetch import Places, expand, fetch
 from authbench.data.status import pull
@@ -318,6 +319,42 @@ def test_a_file_with_url_gets_no_token(
     spec = FileSpec("x/f", "corpus", url=f"{server.url}/raw", size=len(BODY), sha256=SHA256)
     fetch(Dataset("d", "t", "authority", (spec,), "l", "s"), spec)
     assert server.header("authorization") == [None]
+
+
+def test_an_official_corpus_brings_its_lists_but_not_those_the_hub_lacks(
+    server: Loopback, tmp_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", server.url)
+    entry = dataset("domainauth")
+    assert entry.hub is not None
+    base = f"/datasets/{entry.hub.id}/resolve/{entry.hub.revision}/AuthorityBench/dataset/DomainAuth"
+    corpus = [{"domain": f"s{level}.org", "score": level} for level in range(10)]
+    lines = "".join(json.dumps(row) + "\n" for row in corpus).encode()
+    server.pages[f"{base}/corpus/corpus_10_scale.jsonl"] = Page(body=lines)
+    pair = b'{"domain_a": "s0.org", "domain_b": "s9.org"}\n'
+    server.pages[f"{base}/pairwise/easy_pairs.jsonl"] = Page(body=pair)
+    loaded = load_authority("domainauth", "fine")
+    assert [record.where for record in loaded.files] == ["network", "network"]
+    assert (dict(loaded.lists), list(loaded.pairs)) == ({}, ["easy"])
+    # What the hub has not is remembered, so a machine without a network loads the same.
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    again = load_authority("domainauth", "fine")
+    assert [record.where for record in again.files] == ["cache", "cache"]
+    assert (again.domains, again.lists, again.pairs) == (loaded.domains, loaded.lists, loaded.pairs)
+
+
+def test_whether_official_lists_are_used_does_not_depend_on_the_network(
+    server: Loopback, tmp_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", server.url)
+    entry = dataset("domainauth")
+    corpus = tmp_cache / "data" / entry.files[0].path
+    corpus.parent.mkdir(parents=True)
+    corpus.write_text('{"domain": "a.org", "score": 1}\n')
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(DataError, match=r"listwise_10_scale_no_text.jsonl not found"):
+        load_authority("domainauth", "fine")
+    assert server.requests == []
 
 
 def test_a_pattern_is_resolved_by_the_hubs_listing(
