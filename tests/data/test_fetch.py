@@ -67,12 +67,12 @@ def test_offline_and_no_address(tmp_cache: Path, monkeypatch: pytest.MonkeyPatch
         "Run `authbench data pull h` where there is a network, or set AUTHBENCH_MIRROR to a folder that has "
         "a/b.jsonl, or use the stand-in other"
     )
-    monkeypatch.delenv("HF_HUB_OFFLINE")
-    with pytest.raises(DataError, match="HF_HUB_OFFLINE"):
-        fetch(entry, spec, Places(None, None, tmp_cache, online=False))
     pattern = FileSpec("a", "questions", hub="a", pattern="*/q.json*")
     with pytest.raises(DataError, match="HF_HUB_OFFLINE"):
         expand(entry, pattern)
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    with pytest.raises(DataError, match="HF_HUB_OFFLINE"):
+        fetch(entry, spec, Places(None, None, tmp_cache, online=False))
 
 
 def test_truncated_and_wrong_files_are_named_and_left_alone(places: Places) -> None:
