@@ -173,7 +173,16 @@ _AGGREGATION = Layout(
     optional=frozenset({"dataset", "scale", "domain", "context"}),
 )
 
-#: Layouts by the id of the table that an experiment names.
+_PAIRS = Layout(
+    "Easy and hard pairs: pairwise accuracy (%)",
+    ("model", "difficulty"),
+    _PAIRWISE,
+    "per LLM and difficulty",
+    short_models=True,
+    extras={"accuracy-unequal": "unequal", "equal-tied": "eq.tied"},
+)
+
+#: Layouts by the id of the table that an experiment names; `pairs` and `aggregation` for data not the paper's.
 LAYOUTS: dict[str, Layout] = {
     "authoritybench/1": _listwise(
         "DomainAuth, fine-grained, 10 levels", ("model", "context"), "per LLM and context"
@@ -181,14 +190,7 @@ LAYOUTS: dict[str, Layout] = {
     "authoritybench/2": _listwise(
         "DomainAuth, coarse-grained, 5 levels", ("model", "context"), "per LLM and context"
     ),
-    "authoritybench/3": Layout(
-        "Easy and hard pairs: pairwise accuracy (%)",
-        ("model", "difficulty"),
-        _PAIRWISE,
-        "per LLM and difficulty",
-        short_models=True,
-        extras={"accuracy-unequal": "unequal", "equal-tied": "eq.tied"},
-    ),
+    "authoritybench/3": _PAIRS,
     "authoritybench/4": _listwise(
         "EntityAuth, fine-grained, 10 levels, without text", ("domain", "model"), "per LLM and domain"
     ),
@@ -206,6 +208,7 @@ LAYOUTS: dict[str, Layout] = {
     ),
     "authoritybench/aggregation": _AGGREGATION,
     "aggregation": _AGGREGATION,
+    "pairs": _PAIRS,
 }
 
 

@@ -167,6 +167,28 @@ def test_data_sets_that_cannot_share_a_layout_get_tables_of_their_own(tmp_path: 
     ]
 
 
+def test_pairs_of_other_data_have_the_papers_layout_and_no_paper_numbers(tmp_path: Path) -> None:
+    cells = [
+        cell(
+            "accuracy",
+            0.5,
+            dataset="entityauth",
+            domain=domain,
+            difficulty="easy",
+            context="without",
+            **JUDGES[0],
+        )
+        for domain in ("movies", "songs")
+    ]
+    write_run(tmp_path, "pairs", "m", cells, table="pairs", model={"name": "m", "paper_name": "Qwen3-8B"})
+    made = _tables(tmp_path, paper=True)
+    assert [table.title for table in made] == [
+        "Easy and hard pairs: pairwise accuracy (%) · Movies",
+        "Easy and hard pairs: pairwise accuracy (%) · Songs",
+    ]
+    assert [found.paper for table in made for found in table.cells()] == [None, None]
+
+
 def test_what_a_layout_has_no_place_for_follows(tmp_path: Path) -> None:
     cells = [
         cell("accuracy", 0.4, filter="none", k=None),
