@@ -182,7 +182,7 @@ _PAIRS = Layout(
     extras={"accuracy-unequal": "unequal", "equal-tied": "eq.tied"},
 )
 
-#: Layouts by the id of the table that an experiment names; `pairs` and `aggregation` for data not the paper's.
+#: Layouts by the id of the table that an experiment names; `pairs` is Table 3 for any other data.
 LAYOUTS: dict[str, Layout] = {
     "authoritybench/1": _listwise(
         "DomainAuth, fine-grained, 10 levels", ("model", "context"), "per LLM and context"
