@@ -39,7 +39,8 @@ def read_gguf(gguf: Path) -> tuple[Any, Any, str | None]:
     from gguf import GGUFReader
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    # Newer releases of transformers keep the blocks packed unless told otherwise; older ones know no other way.
+    transformers.utils.logging.disable_progress_bar()
+    # Newer releases keep the blocks packed unless told otherwise; older ones know no other way.
     options = {}
     if hasattr(transformers, "GgufConfig"):
         options["quantization_config"] = transformers.GgufConfig(dequantize=True)
@@ -84,8 +85,14 @@ def export(output: Path) -> None:
     try:
         model.save_pretrained(temporary)
         tokenizer.save_pretrained(temporary)
-        origin = {"made_by": "scripts/export_hf_folder.py", "from": f"{PACKAGE}/{FILE}", "quantization": "Q4_1"}
-        (temporary / "authbench_origin.json").write_text(json.dumps(origin, indent=2) + "\n", encoding="utf-8")
+        origin = {
+            "made_by": "scripts/export_hf_folder.py",
+            "from": f"{PACKAGE}/{FILE}",
+            "quantization": "Q4_1",
+        }
+        (temporary / "authbench_origin.json").write_text(
+            json.dumps(origin, indent=2) + "\n", encoding="utf-8"
+        )
         if output.exists():
             shutil.rmtree(output)
         temporary.rename(output)

@@ -56,7 +56,7 @@ def load_encode_batch(files: ModelFiles) -> EncodeBatch | None:
         return None
     try:
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # noqa: BLE001 - the library raises plain Exception for a bad file
+    except Exception as error:
         raise EngineError(f"{path} is no tokenizer: {error}") from error
     # A file may hold the settings of its training: nothing may be cut or filled up here.
     tokenizer.no_truncation()

@@ -74,7 +74,12 @@ class ModelFiles:
             bits = quantization.get("bits") or quantization.get("w_bit")
             return str(quantization["quant_method"]) + (f"-{bits}bit" if bits else "")
         text = config.get("text_config") or {}
-        for found in (config.get("dtype"), config.get("torch_dtype"), text.get("dtype"), text.get("torch_dtype")):
+        for found in (
+            config.get("dtype"),
+            config.get("torch_dtype"),
+            text.get("dtype"),
+            text.get("torch_dtype"),
+        ):
             if found:
                 return str(found).removeprefix("torch.")
         return "unknown"
@@ -134,7 +139,9 @@ class ModelFiles:
         else:
             added = list((self.tokenizer_config.get("added_tokens_decoder") or {}).values())
         return tuple(
-            token["content"] for token in added if token.get("special") or token["content"].strip() in template
+            token["content"]
+            for token in added
+            if token.get("special") or token["content"].strip() in template
             if token["content"].strip()
         )
 

@@ -1,0 +1,171 @@
+"""Between authbench's requests and vLLM's: sampling parameters out, answers back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from authbench.engines import vllm_installed
+from authbench.engines.encoding import PromptEncoder
+from authbench.runtime.engine import Capabilities, Job
+from authbench.runtime.messages import Constraint, FinishReason, Response, Sample
+
+_FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
+
+#: Most alternatives per token that vLLM gives without being told otherwise (`max_logprobs`).
+_TOP_LOGPROBS = 20
+
+
+class RequestError(ValueError):
+    """A request that cannot be asked; the message is for the job's `Completion.error`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A job ready for the engine.
+
+    Attributes:
+        job: what was asked.
+        tokens: token ids of the prompt, with the target's behind them for a job that scores one.
+        labels: the token of each label, empty where none are wanted.
+        target: how many of the tokens are the target's.
+    """
+
+    job: Job
+    tokens: list[int]
+    labels: tuple[int, ...] = ()
+    target: int = 0
+
+    @property
+    def sequences(self) -> int:
+        """How many answers are generated for it."""
+        return self.job.request.sampling.n
+
+
+def capabilities() -> Capabilities:
+    """What the installed vLLM can do; where none is installed, what a current one can."""
+    known = vllm_installed.sampling_parameters()
+    constrains = not known or bool(known & {"structured_outputs", "guided_decoding"})
+    return Capabilities(
+        samples=True,
+        constraints=frozenset({"json", "regex", "choice"}) if constrains else frozenset(),
+        label_logprobs=not known or "logprobs" in known,
+        prompt_logprobs=not known or "prompt_logprobs" in known,
+    )
+
+
+def prepare(job: Job, tokens: list[int], encoder: PromptEncoder, limit: int | None) -> Prepared:
+    """Check a job against the model.
+
+    Raises:
+        RequestError: it does not fit the context, or a label is not one token.
+    """
+    request = job.request
+    labels = tuple(_single_token(label, encoder) for label in request.labels)
+    target: list[int] = []
+    if request.score_target is not None:
+        target = encoder.encode_text(request.score_target)
+        if not target:
+            raise RequestError("the target to be scored has no tokens")
+    needed = len(tokens) + (len(target) or request.sampling.max_tokens)
+    if limit is not None and needed > limit:
+        raise RequestError(
+            f"{needed} tokens of prompt and answer do not fit the context of {limit}; raise max_model_len"
+        )
+    return Prepared(job, tokens + target, labels, len(target))
+
+
+def _single_token(label: str, encoder: PromptEncoder) -> int:
+    tokens = encoder.encode_text(label)
+    if len(tokens) != 1:
+        raise RequestError(f"the label {label!r} is {len(tokens)} tokens of this model, not one")
+    return tokens[0]
+
+
+def parameters(prepared: Prepared) -> Any:
+    """vLLM's sampling parameters for a job: finished outputs only, and nothing that was not asked for."""
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind
+
+    request, sampling = prepared.job.request, prepared.job.request.sampling
+    values: dict[str, Any] = {
+        "max_tokens": sampling.max_tokens,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "n": sampling.n,
+        "output_kind": RequestOutputKind.FINAL_ONLY,
+    }
+    if sampling.seed is not None:
+        values["seed"] = sampling.seed
+    if sampling.stop:
+        values["stop"] = list(sampling.stop)
+    if prepared.target:
+        # One token has to be generated; 0 alternatives gives the prompt's own tokens alone.
+        values.update(max_tokens=1, prompt_logprobs=0, detokenize=False)
+    if prepared.labels:
+        values.update(_label_values(prepared.labels))
+    if request.constraint is not None:
+        values.update(_constraint_values(request.constraint))
+    return SamplingParams(**values)
+
+
+def _label_values(labels: Sequence[int]) -> dict[str, Any]:
+    if "logprob_token_ids" in vllm_installed.sampling_parameters():
+        return {"logprob_token_ids": sorted(set(labels))}
+    return {"logprobs": _TOP_LOGPROBS}
+
+
+def _constraint_values(constraint: Constraint) -> dict[str, Any]:
+    value = list(constraint.value) if constraint.kind == "choice" else constraint.value
+    if "structured_outputs" in vllm_installed.sampling_parameters():
+        from vllm.sampling_params import StructuredOutputsParams
+
+        return {"structured_outputs": StructuredOutputsParams(**{constraint.kind: value})}
+    from vllm.sampling_params import GuidedDecodingParams
+
+    return {"guided_decoding": GuidedDecodingParams(**{constraint.kind: value})}
+
+
+def to_response(prepared: Prepared, output: Any, seconds: float) -> Response | str:
+    """The response in a finished output of vLLM, or what went wrong with it."""
+    error = getattr(output, "error", None)
+    if error is not None:
+        return f"vLLM: {getattr(error, 'message', error)}"
+    samples = []
+    for completion in sorted(output.outputs, key=lambda c: c.index):
+        if not prepared.target and completion.finish_reason not in _FINISH:
+            return f"vLLM ended the request with '{completion.finish_reason}'"
+        samples.append(_sample(prepared, output, completion))
+    prompt = output.prompt_token_ids or prepared.tokens
+    return Response(
+        tuple(samples),
+        prompt_tokens=len(prompt) - prepared.target,
+        cached_tokens=max(int(output.num_cached_tokens or 0), 0),
+        seconds=seconds,
+    )
+
+
+def _sample(prepared: Prepared, output: Any, completion: Any) -> Sample:
+    if prepared.target:
+        return Sample("", "stop", target_logprob=_target_logprob(prepared, output.prompt_logprobs))
+    return Sample(
+        text=completion.text,
+        finish_reason=_FINISH[completion.finish_reason],
+        output_tokens=len(completion.token_ids),
+        label_logprobs=_label_logprobs(prepared, completion),
+    )
+
+
+def _label_logprobs(prepared: Prepared, completion: Any) -> tuple[float, ...] | None:
+    if not prepared.labels:
+        return None
+    first = completion.logprobs[0] if completion.logprobs else {}
+    return tuple(float(first[token].logprob) if token in first else -math.inf for token in prepared.labels)
+
+
+def _target_logprob(prepared: Prepared, rows: Sequence[Any]) -> float:
+    """Sum over the target's tokens; the rows of `prompt_logprobs` end with theirs."""
+    tokens = prepared.tokens[-prepared.target :]
+    return float(sum(row[token].logprob for row, token in zip(rows[-prepared.target :], tokens, strict=True)))
