@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from authbench.data.records import Document, Question
-from authbench.runtime.engine import Engine, RenderedPrompt
+from authbench.runtime.engine import Engine
+from authbench.runtime.messages import Sampling, user
 
 #: Characters for one token where no tokenizer is at hand.
 CHARS_PER_TOKEN = 4
@@ -23,24 +24,26 @@ def characters_within(text: str, tokens: int, engine: Engine) -> int:
     """
     if len(text.encode("utf-8", "replace")) <= tokens:
         return len(text)  # a token is at least one byte
-    if engine.count_tokens([RenderedPrompt("")]) is None:
+    frame = _tokens("", engine)
+    if frame is None:
         return min(len(text), tokens * CHARS_PER_TOKEN)
     # What is halved need not be all of a very long text: nothing has 64 characters to the token for long.
     low, high = 0, min(len(text), 64 * tokens)
-    if _tokens(text[:high], engine) <= tokens:
+    if (_tokens(text[:high], engine) or 0) - frame <= tokens:
         return high
     while high - low > 1:
         middle = (low + high) // 2
-        if _tokens(text[:middle], engine) <= tokens:
+        if (_tokens(text[:middle], engine) or 0) - frame <= tokens:
             low = middle
         else:
             high = middle
     return low
 
 
-def _tokens(text: str, engine: Engine) -> int:
-    counts = engine.count_tokens([RenderedPrompt(text)])
-    return 0 if counts is None else counts[0]
+def _tokens(text: str, engine: Engine) -> int | None:
+    """Tokens of a chat that says this text: in it, chat markup counts as the text that it is encoded as."""
+    counts = engine.count_tokens([engine.render(user(text, Sampling(max_tokens=1)))])
+    return None if counts is None else counts[0]
 
 
 def cut_documents(question: Question, budget: Callable[[int, Document], int | None]) -> Question:
