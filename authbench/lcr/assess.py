@@ -1,0 +1,90 @@
+"""All confidences of one query: its own, and that of each of its documents (LCR, Algorithm 1, step 1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from authbench.lcr.clustering import Embed, Enough
+from authbench.lcr.confidence import ConfidenceSettings, confidence_of, mscp
+from authbench.lcr.prompts import LcrPrompts
+from authbench.lcr.rerank import Rule, Thresholds
+from authbench.lcr.together import together
+from authbench.runtime.messages import Outcome, Procedure
+
+
+def assess(
+    question: str,
+    documents: Sequence[str],
+    settings: ConfidenceSettings,
+    prompts: LcrPrompts,
+    *,
+    rule: Rule | None = None,
+    embed: Embed | None = None,
+) -> Procedure[Outcome]:
+    """The confidence of a query and of each document with it.
+
+    Args:
+        question: the query's text.
+        documents: the texts to be reranked, in the order of the ranking.
+        settings: see `ConfidenceSettings`.
+        prompts: see `LcrPrompts`.
+        rule: None takes every confidence in full, which tuning needs, everything at once. With a rule
+            (adaptive) only what can change its reordering is asked: the query first, its documents only if
+            the gate is open, each until its bin is settled. The reordering is the same.
+        embed: for centroid clustering.
+
+    The outcome's values: `query`, the values of `mscp`; `documents`, the same for each document, in
+    order, or None where the gate is closed and they were not asked.
+    """
+    if rule is None:
+        procedures = [mscp(question, text, settings, prompts, embed=embed) for text in (None, *documents)]
+        outcomes, answers = yield from together(procedures)
+        values = [dict(outcome.values) for outcome in outcomes]
+        return Outcome(tuple(answers), {"query": values[0], "documents": values[1:]})
+    k = settings.samples
+    own = yield from mscp(question, None, settings, prompts, decided=query_decided(rule, k))
+    query = confidence_of(own.values)
+    if not rule.opens(query):
+        skipped = {"query": dict(own.values), "documents": [None] * len(documents)}
+        return Outcome(own.answers, skipped)
+    decided = document_decided(rule, query, k)
+    outcomes, answers = yield from together(
+        [mscp(question, text, settings, prompts, decided=decided) for text in documents]
+    )
+    found = {"query": dict(own.values), "documents": [dict(outcome.values) for outcome in outcomes]}
+    return Outcome((*own.answers, *answers), found)
+
+
+def query_decided(rule: Rule, k: int) -> Enough:
+    """True once no further sample can open or close the gate.
+
+    A rule other than `Thresholds` measures documents against the query's confidence, so there an open
+    gate needs all samples.
+    """
+
+    def decided(low: int, high: int) -> bool:
+        if low == high or not rule.opens(Fraction(low, k)):  # more agreement keeps a closed gate closed
+            return True
+        return isinstance(rule, Thresholds) and rule.opens(Fraction(high, k))
+
+    return decided
+
+
+def document_decided(rule: Rule, query: Fraction, k: int) -> Enough:
+    """True once no further sample can move the document to another bin; bins grow with confidence."""
+
+    def decided(low: int, high: int) -> bool:
+        return rule.bin(Fraction(low, k), query) == rule.bin(Fraction(high, k), query)
+
+    return decided
+
+
+def confidences(values: Mapping[str, Any]) -> tuple[Fraction, list[Fraction]]:
+    """The query's confidence and the documents', from an outcome of `assess`.
+
+    The list is empty where the gate was closed: then `rerank` does not look at it.
+    """
+    documents = [row for row in values["documents"] if row is not None]
+    return confidence_of(values["query"]), [confidence_of(row) for row in documents]
