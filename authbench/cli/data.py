@@ -41,15 +41,15 @@ _columns = click.option(
 )
 
 
-@click.group()
-def data() -> None:
+@click.group("data")
+def command() -> None:
     """List, fetch, check, describe and build data sets.
 
     Example: authbench data stats sample-domains
     """
 
 
-@data.command("list")
+@command.command("list")
 @_data
 @_json
 def list_(folder: Path | None, as_json: bool) -> None:
@@ -72,7 +72,7 @@ def list_(folder: Path | None, as_json: bool) -> None:
         )
 
 
-@data.command()
+@command.command()
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option(
     "--to", type=click.Path(path_type=Path, file_okay=False), help="Make this folder a mirror of the sets."
@@ -108,7 +108,7 @@ def pull(names: Sequence[str], to: Path | None, folder: Path | None, as_json: bo
         raise DataError(f"{len(failures)} files could not be had, the first of them: {failures[0]}")
 
 
-@data.command()
+@command.command()
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @_data
 @_json
@@ -140,7 +140,7 @@ def check(names: Sequence[str], folder: Path | None, as_json: bool) -> None:
         raise DataError(f"{failed} of {len(rows)} files are wrong or missing; see `authbench data pull`")
 
 
-@data.command()
+@command.command()
 @click.argument("name")
 @_scale
 @_seed
@@ -180,7 +180,7 @@ def stats(
             click.echo(f"{key.replace('_', ' ')}: {shown}")
 
 
-@data.command()
+@command.command()
 @click.argument("name")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), help="[default: NAME-SCALE]"

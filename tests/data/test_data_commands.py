@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from authbench.cli.data import data
+from authbench.cli.data import command as data
 from authbench.data.digests import sha256_of
 from authbench.data.rows import read_rows
 from authbench.errors import ConfigError, DataError
