@@ -80,8 +80,10 @@ def test_a_skilled_fake_ranks_perfectly_and_an_unskilled_one_does_not(tmp_path: 
     for skill in (1.0, 0.0):
         sets = [f"engine.skill={skill}", f"engine.truth={json.dumps(truth)}"]
         run([experiment(tmp_path, *sets, name=f"skill{int(skill)}")], Options(tmp_path / "r"))
-    best = {row["value"] for row in cells(tmp_path / "r", "skill1") if row["policy"] == "strict"}
-    assert best == {1.0}
+    best = [row for row in cells(tmp_path / "r", "skill1") if row["policy"] == "strict"]
+    assert {row["value"] for row in best if row["aggregation"] != "bubble"} == {1.0}
+    # Two items that are no anchors and have no anchor between them are never told apart by preferences.
+    assert {row["value"] >= 0.9 for row in best if row["aggregation"] == "bubble"} == {True}
     worst = [row["value"] for row in cells(tmp_path / "r", "skill0") if row["policy"] == "strict"]
     assert max(worst) < 0.9
 
@@ -94,7 +96,8 @@ def test_bad_answers_are_counted_and_score_zero_in_strict(tmp_path: Path) -> Non
         else:
             assert (row["value"], row["n"]) == (None, 0)
     facts = json.loads((tmp_path / "r" / "trial" / "fake" / "run.json").read_text())
-    assert set(facts["statuses"]) == {"wrong_format"}
+    # Where prose does not fit the tight max_tokens it is cut, and said to be.
+    assert "wrong_format" in facts["statuses"] and set(facts["statuses"]) <= {"wrong_format", "truncated"}
 
 
 def test_failed_requests_are_reported_and_asked_again(tmp_path: Path) -> None:
