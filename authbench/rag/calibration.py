@@ -1,6 +1,6 @@
 """Do authority scores mean what the labels of the documents' domains say? Beyond the paper's Table 5.
 
-Scores and labels are integers from 0 to 9, so that they can be held against each other as they are.
+Levels from 0 to 9 can be held against scores as they are; of any other labels only the order counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def calibrate(
 
     Args:
         scores: of each question's documents, or None where the filter's answer was invalid.
-        labels: of the same documents, 0 to 9, None where the data has none.
+        labels: of the same documents, None where the data has none.
 
     Gives rows as `Task.score` does:
 
@@ -28,7 +28,8 @@ def calibrate(
     - `calibration-error`: mean of |score - label| / 9 over documents, 0 to 1, lower is better;
     - `mean-score`: mean score / 9 of the documents of each label, with `method` naming it: `level-7`.
 
-    Empty where no document has a label.
+    The last two are over documents with a score, so they are the same under both policies, and only there
+    where all labels are levels, integers from 0 to 9. Nothing at all where no document has a label.
     """
     from dataclasses import asdict
 
@@ -36,14 +37,15 @@ def calibrate(
 
     predicted, gold = _ranked(scores, labels)
     pairs = [
-        (score, label)
+        (score, float(label))
         for row, known in zip(scores, labels, strict=True)
         if row is not None
         for score, label in zip(row, known, strict=True)
         if label is not None
     ]
     rows = [asdict(row) for row in summarise_lists(predicted, gold, seed)] if predicted else []
-    return rows + _document_rows(pairs, seed)
+    levels = all(label.is_integer() and 0 <= label <= HIGHEST for _, label in pairs)
+    return rows + _document_rows(pairs, seed) if levels else rows
 
 
 def _ranked(
@@ -54,10 +56,11 @@ def _ranked(
     gold: list[list[int]] = []
     for row, known in zip(scores, labels, strict=True):
         places = [place for place, label in enumerate(known) if label is not None]
-        levels = [int(label) for label in known if label is not None]
-        if len(set(levels)) < 2:
+        numbers = [label for label in known if label is not None]
+        order = sorted(set(numbers))
+        if len(order) < 2:
             continue
-        gold.append(levels)
+        gold.append([order.index(label) for label in numbers])  # rank correlations look at ranks alone
         predicted.append([None if row is None else row[place] for place in places])
     return predicted, gold
 
@@ -70,9 +73,9 @@ def _document_rows(pairs: Sequence[tuple[float, float]], seed: int) -> list[dict
     if not pairs:
         return []
     errors = [abs(score - label) / HIGHEST for score, label in pairs]
-    rows = [asdict(measure_row("calibration-error", "valid", errors, seed))]
+    rows = [asdict(measure_row("calibration-error", "strict", errors, seed))]
     for level in sorted({label for _, label in pairs}):
         values = [score / HIGHEST for score, label in pairs if label == level]
-        row = asdict(measure_row("mean-score", "valid", values, seed))
+        row = asdict(measure_row("mean-score", "strict", values, seed))
         rows.append({"method": f"level-{level:g}", **row})
-    return rows
+    return [row | {"policy": policy} for row in rows for policy in ("strict", "valid")]

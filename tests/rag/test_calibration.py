@@ -32,3 +32,8 @@ def test_by_hand() -> None:
 
 def test_without_labels_there_is_nothing() -> None:
     assert calibrate([[1, 2], None], [[None, None], [None]]) == []
+
+
+def test_labels_that_are_no_levels_only_rank() -> None:
+    rows = calibrate([[1, 5, 9]], [[0.00001, 0.0003, 0.02]])
+    assert {(row["metric"], row["value"]) for row in rows} == {("spearman", 1.0), ("kendall", 1.0)}

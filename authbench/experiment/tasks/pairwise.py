@@ -15,11 +15,12 @@ from authbench.experiment.tasks.base import DataUse, Group, Record, Task, Unit
 from authbench.judging import logprob
 from authbench.judging.pairwise import both_orders, pairwise_judge, pairwise_point_judge
 from authbench.measures.accuracy import summarise_pairs
-from authbench.measures.resampling import measure_row
+from authbench.measures.resampling import Policy, measure_row
 from authbench.prompts.render import PromptSet
 from authbench.runtime.messages import Outcome, Procedure, Request
 
 DIFFICULTIES: tuple[Literal["easy", "hard"], ...] = ("easy", "hard")
+POLICIES: tuple[Policy, ...] = ("strict", "valid")
 
 
 class PairwiseTask(Task):
@@ -198,7 +199,7 @@ def _equal_rows(scores: Sequence[Scores], gold: Sequence[Sequence[int]]) -> list
 
 
 def _order_rows(orders: Sequence[Sequence[Sequence[float | None]]]) -> list[dict[str, Any]]:
-    """Position bias, over pairs that were answered in both orders."""
+    """Position bias, over pairs that were answered in both orders, whatever the policy."""
     flips: list[float] = []
     first_preferred: list[float] = []
     invalid = ties = 0
@@ -213,6 +214,7 @@ def _order_rows(orders: Sequence[Sequence[Sequence[float | None]]]) -> list[dict
         first_preferred += [float(difference > 0) for difference in differences if difference]
     counts = {"n_invalid": invalid, "n_ties": ties}
     return [
-        asdict(measure_row("flip_rate", "valid", flips, 0, **counts)),
-        asdict(measure_row("first_preferred", "valid", first_preferred, 0, **counts)),
+        asdict(measure_row(metric, policy, values, 0, **counts))
+        for metric, values in (("flip_rate", flips), ("first_preferred", first_preferred))
+        for policy in POLICIES
     ]

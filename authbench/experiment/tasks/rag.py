@@ -258,4 +258,5 @@ def _kept_share(records: Sequence[Record], place: int) -> list[dict[str, Any]]:
         values = _values(record, place)
         if values is not None and values["kept"] is not None and record.gold["urls"]:
             shares.append(len(values["kept"]) / len(record.gold["urls"]))
-    return [asdict(measure_row("kept-share", "valid", shares, 0))]
+    row = asdict(measure_row("kept-share", "strict", shares, 0))
+    return [row, row | {"policy": "valid"}]
