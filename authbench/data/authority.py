@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
@@ -59,6 +59,10 @@ class AuthorityData:
     dropped: Mapping[str, int]
     has_text: bool
 
+    def family_of(self, domain: str) -> Family:
+        """Whether a domain holds web domains or entities; a data set made of parts has both."""
+        return "domain" if domain == WEB else "entity"
+
     def counts(self, domain: str) -> tuple[int, ...]:
         """How many sources of a domain each level has, lowest level first."""
         return level_counts(self.domains[domain], self.scale.levels)
@@ -100,6 +104,13 @@ def load_authority(
     if path is not None:
         return _load_own(name, wanted, fixed, domains, path, need_text)
     entry = dataset(name)
+    if entry.parts:
+        if need_text:
+            raise ConfigError(f"dataset '{name}' has no web page text; set context: [without]")
+        parts = [
+            load_authority(part, scale, seed=seed, columns=columns, places=places) for part in entry.parts
+        ]
+        return _joined(name, parts, domains)
     if entry.kind != "authority":
         raise ConfigError(f"dataset.name: '{name}' is {_kinds(entry)}, and this task needs authority labels")
     if need_text and not entry.has_text:
@@ -196,6 +207,20 @@ class _Build:
             return fetch(self.entry, spec, self.places)
         except NotThere:
             return None
+
+
+def _joined(name: str, parts: Sequence[AuthorityData], wanted: Sequence[str] | None) -> AuthorityData:
+    """Data sets whose domains differ, as one."""
+    sources = {domain: group for part in parts for domain, group in part.domains.items()}
+    _check_domains(wanted, list(sources))
+    chosen = {domain: group for domain, group in sources.items() if wanted is None or domain in wanted}
+    dropped: Counter[str] = Counter()
+    for part in parts:
+        dropped.update(part.dropped)
+    files = [record for part in parts for record in part.files]
+    return replace(
+        _finish(name, parts[0].scale, parts[0].family, chosen, ({}, {}), files, dropped), has_text=False
+    )
 
 
 def _load_own(

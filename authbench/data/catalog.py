@@ -80,6 +80,7 @@ class Dataset:
             `log-space` (the rule of section 3.2.1 over a positive value); only for authority data.
         columns: role -> column where the columns are known; the rest is found by name.
         by_hand: how to come by files that have neither URL nor hub path.
+        parts: names of data sets that this one joins; it has no files of its own then.
         question: how the shown question is made: `claim` turns a claim into a yes/no question.
         stand_in: a set of the same kind that can take its place where it cannot be had.
     """
@@ -98,6 +99,7 @@ class Dataset:
     hub: Hub | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     by_hand: str = ""
+    parts: tuple[str, ...] = ()
     question: Literal["as-is", "claim"] = "as-is"
     stand_in: str = ""
 
@@ -136,6 +138,7 @@ def dataset(name: str) -> Dataset:
 
 def _dataset(name: str, entry: dict[str, Any]) -> Dataset:
     files = tuple(FileSpec(**spec) for spec in entry.pop("files"))
+    parts = tuple(entry.pop("parts", ()))
     hub = Hub(**entry.pop("hub")) if "hub" in entry else None
     columns = MappingProxyType(entry.pop("columns", {}))
-    return Dataset(name=name, files=files, hub=hub, columns=columns, **entry)
+    return Dataset(name=name, files=files, hub=hub, columns=columns, parts=parts, **entry)

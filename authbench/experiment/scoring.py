@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from authbench.experiment.tasks.base import DIMENSIONS, Group, Record, Task, Unit
@@ -44,11 +45,13 @@ def item_lines(answered: Iterable[Answered]) -> Iterable[str]:
     for entry in answered:
         record = entry.record
         answers = [
-            {"key": call.key.hex(), "texts": [sample.text for sample in call.response.samples]}
-            for call in entry.calls
+            {
+                "key": call.key.hex(),
+                "texts": [sample.text for sample in call.response.samples],
+                "status": status,
+            }
+            for call, status in zip_longest(entry.calls, record.statuses)
         ]
-        for answer, status in zip(answers, record.statuses, strict=False):
-            answer["status"] = status  # type: ignore[assignment]
         row = {
             "group": record.group,
             "item": record.item,

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Any
 from authbench.errors import ConfigError
 from authbench.experiment.schema import AuthorityDataset, ListwiseExperiment, PairwiseExperiment
 from authbench.experiment.tasks.base import DataUse
-from authbench.prompts.render import PromptSet, prompt_set
+from authbench.prompts.render import ENTITY_NOUNS, PromptSet, prompt_set
 from authbench.runtime.messages import Request
 
 if TYPE_CHECKING:
     from authbench.data.authority import AuthorityData
     from authbench.experiment.fitting import Fitter
-
-#: What an entity is called in the prompts, by domain (section 3.2.1).
-NOUNS = {"basketball": "basketball player", "movies": "movie", "songs": "song"}
 
 
 def load_data(settings: ListwiseExperiment | PairwiseExperiment) -> AuthorityData:
@@ -65,10 +62,10 @@ class Prompts:
         key = (domain, context, budget)
         if key not in self._made:
             self._made[key] = prompt_set(
-                self._data.family,
+                self._data.family_of(domain),
                 context=context,
                 scale_levels=self._data.scale.levels,
-                noun=NOUNS.get(domain) if self._data.family == "entity" else None,
+                noun=ENTITY_NOUNS.get(domain),
                 constrain=self._settings.constrain,
                 text_budget=budget,
             )

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
+from authbench.data.items import lists_of
 from authbench.data.records import ListItem
-from authbench.data.sampling import sample_lists
 from authbench.experiment.fitting import Fitter
 from authbench.experiment.schema import ListwiseExperiment
 from authbench.experiment.tasks.authority import Prompts, data_use, load_data
@@ -34,16 +34,8 @@ class ListwiseTask(Task):
         self._settings = settings
         self._data = load_data(settings)
         self._prompts = Prompts(settings, self._data, fitter)
-        self._lists = {domain: self._draw(domain) for domain in self._data.domains}
-
-    def _draw(self, domain: str) -> Sequence[ListItem]:
-        """Official lists where the data brings them, else lists drawn with the recorded seed."""
-        dataset = self._settings.dataset
-        official = self._data.lists.get(domain, ())
-        if official:
-            return official[: dataset.lists]
-        levels = self._data.scale.levels
-        return sample_lists(self._data.domains[domain], levels, dataset.lists, dataset.seed, domain)
+        count, seed = settings.dataset.lists, settings.dataset.seed
+        self._lists = {domain: lists_of(self._data, domain, count, seed) for domain in self._data.domains}
 
     def check_fit(self, limit: int | None) -> None:
         """Looks at every list with texts; lists without fit any model."""
