@@ -13,6 +13,7 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, cast
 
@@ -154,6 +155,9 @@ class Store:
     def flush(self) -> None:
         """Commit what is pending."""
         if self._samples:
+            # In order of their keys, a batch touches each page of the tables once.
+            self._prompts.sort(key=itemgetter(0))
+            self._samples.sort(key=itemgetter(0, 1))
             with self._guard():
                 self._db.executemany("INSERT OR REPLACE INTO prompts VALUES (?, ?, ?, ?)", self._prompts)
                 self._db.executemany(
