@@ -69,7 +69,7 @@ def prepare(job: Job, tokens: list[int], encoder: PromptEncoder, limit: int | No
         target = encoder.encode_text(request.score_target)
         if not target:
             raise RequestError("the target to be scored has no tokens")
-    needed = len(tokens) + (len(target) or request.sampling.max_tokens)
+    needed = len(tokens) + (len(target) + 1 if target else request.sampling.max_tokens)
     if limit is not None and needed > limit:
         raise RequestError(
             f"{needed} tokens of prompt and answer do not fit the context of {limit}; raise max_model_len"
