@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group("rag")
 def command() -> None:
-    """Filter your own retrieved documents, and compare the filters of a run."""
+    """Filter a file of retrieved documents, and compare filters."""
 
 
 @command.command("filter")
