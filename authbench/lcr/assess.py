@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -81,10 +81,13 @@ def document_decided(rule: Rule, query: Fraction, k: int) -> Enough:
     return decided
 
 
-def confidences(values: Mapping[str, Any]) -> tuple[Fraction, list[Fraction]]:
+def confidences(
+    values: Mapping[str, Any], measure: Callable[[Mapping[str, Any]], Fraction] = confidence_of
+) -> tuple[Fraction, list[Fraction]]:
     """The query's confidence and the documents', from an outcome of `assess`.
 
-    The list is empty where the gate was closed: then `rerank` does not look at it.
+    `measure` reads one of them: `confidence_of`, `entropy_confidence`, or `confidence_at` with its `k`
+    bound. The list is empty where the gate was closed: then `rerank` does not look at it.
     """
     documents = [row for row in values["documents"] if row is not None]
-    return confidence_of(values["query"]), [confidence_of(row) for row in documents]
+    return measure(values["query"]), [measure(row) for row in documents]

@@ -30,6 +30,9 @@ class Rule(Protocol):
     def bin(self, document: Fraction, query: Fraction) -> int:
         """+1, 0 or -1 for a document's confidence; `query` is that of its query."""
 
+    def __str__(self) -> str:
+        """The thresholds in the words of the papers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
@@ -66,6 +69,9 @@ class Thresholds:
             return 1
         return -1 if document <= self.lower else 0
 
+    def __str__(self) -> str:
+        return f"T_query {_short(self.query)}, T_upper {_short(self.upper)}, T_lower {_short(self.lower)}"
+
 
 @dataclass(frozen=True, slots=True)
 class Margin:
@@ -98,6 +104,9 @@ class Margin:
             return 1
         return -1 if document <= query - self.margin else 0
 
+    def __str__(self) -> str:
+        return f"T_query {_short(self.query)}, margin {_short(self.margin)}"
+
 
 def rerank(
     ranking: Sequence[T],
@@ -125,3 +134,7 @@ def rerank(
         raise ValueError(f"{len(head)} documents are reranked, but {len(documents)} confidences were given")
     order = sorted(range(len(head)), key=lambda place: -rule.bin(documents[place], query))
     return [head[place] for place in order] + list(ranking[depth:])
+
+
+def _short(value: Fraction) -> str:
+    return f"{float(value):g}"
