@@ -6,14 +6,17 @@ Read with `authbench.experiment.loading`, which turns pydantic's complaints into
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationInfo, field_validator
+
+from authbench.errors import did_you_mean
 
 ListJudge = Literal["point", "list-rank", "list-score", "pair-rank", "pair-score"]
 Context = Literal["without", "with"]
 Constrain = Literal["none", "json", "choice"]
 Name = Annotated[str, Field(min_length=1)]
+T = TypeVar("T")
 
 
 class Settings(BaseModel):
@@ -103,6 +106,12 @@ def _as_tuple(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
+def _each_once(values: tuple[T, ...]) -> tuple[T, ...]:
+    if len(set(values)) < len(values):
+        raise ValueError("the same value stands there twice")
+    return values
+
+
 class ListwiseExperiment(Base):
     """Lists of one source of each level, judged five ways: AuthorityBench Tables 1, 2, 4, 6.
 
@@ -187,9 +196,9 @@ class RagExperiment(Base):
     dataset: RagDataset
     filters: tuple[str, ...] = Field(default=("none", "relevance", "utility", "authority"), min_length=1)
     keep: tuple[Annotated[int, Field(ge=1)], ...] = (1, 3, 5)
-    thresholds: tuple[Annotated[float, Field(ge=0, le=9)], ...] = ()
+    thresholds: tuple[Annotated[float, Field(ge=0, le=9)], ...] = Field(default=(), validate_default=True)
     threshold_minimum: int = Field(default=1, ge=0)
-    weights: Mapping[str, float] = Field(default_factory=dict)
+    weights: Mapping[str, Annotated[float, Field(ge=0)]] = Field(default_factory=dict)
     pool: float = Field(default=0.5, gt=0, le=1)
     shown: Literal["original", "score"] = "original"
     document_tokens: int | None = Field(default=None, ge=1)
@@ -203,25 +212,42 @@ class RagExperiment(Base):
     def _number_as_tuple(cls, value: object) -> object:
         return (value,) if isinstance(value, int | float) else value
 
-    @model_validator(mode="after")
-    def _filters_and_cuts(self) -> RagExperiment:
+    @field_validator("filters")
+    @classmethod
+    def _known_filters(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         from authbench.errors import ConfigError
-        from authbench.rag.filters import ASKED, ORACLES, parse_filter
+        from authbench.rag.filters import parse_filter
 
-        for name in ("filters", "keep", "thresholds"):
-            values = getattr(self, name)
-            if len(set(values)) < len(values):
-                raise ValueError(f"{name} has the same value twice")
-        unknown = set(self.weights) - {*ASKED, *ORACLES}
-        if unknown:
-            raise ValueError(f"weights names {sorted(unknown)[0]!r}, which is no single filter")
         try:
-            filters = [parse_filter(name, self.weights, self.pool) for name in self.filters]
+            for name in value:
+                parse_filter(name)
         except ConfigError as error:
             raise ValueError(str(error)) from None
-        if not self.keep and not self.thresholds and any(chosen.parts for chosen in filters):
+        return _each_once(value)
+
+    @field_validator("keep")
+    @classmethod
+    def _each_k_once(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        return _each_once(value)
+
+    @field_validator("thresholds")
+    @classmethod
+    def _some_cut(cls, value: tuple[float, ...], info: ValidationInfo) -> tuple[float, ...]:
+        filters = info.data.get("filters", ())
+        if not value and not info.data.get("keep", True) and set(filters) != {"none"}:
             raise ValueError("neither keep nor thresholds says how many documents the filters keep")
-        return self
+        return _each_once(value)
+
+    @field_validator("weights")
+    @classmethod
+    def _known_weights(cls, value: Mapping[str, float]) -> Mapping[str, float]:
+        from authbench.rag.filters import ASKED, ORACLES
+
+        known = (*ASKED, *ORACLES)
+        for name in value:
+            if name not in known:
+                raise ValueError(f"{name!r} is no single filter{did_you_mean(name, known)}")
+        return value
 
 
 AnyExperiment = ListwiseExperiment | PairwiseExperiment | RagExperiment

@@ -282,12 +282,12 @@ def test_options_that_the_data_cannot_serve_are_refused(
     ("options", "said"),
     [
         ({"filters": ["authorty"]}, "did you mean 'authority'"),
-        ({"filters": ["authority", "authority"]}, "filters has the same value twice"),
-        ({"keep": [1, 1]}, "keep has the same value twice"),
+        ({"filters": ["authority", "authority"]}, "the same value stands there twice"),
+        ({"keep": [1, 1]}, "the same value stands there twice"),
         ({"keep": [0]}, "greater than or equal to 1"),
         ({"thresholds": [11]}, "less than or equal to 9"),
         ({"keep": []}, "neither keep nor thresholds"),
-        ({"weights": {"none": 1}}, "weights names 'none'"),
+        ({"weights": {"none": 1}}, "'none' is no single filter"),
         ({"shown": "reversed"}, "'original' or 'score'"),
     ],
 )
