@@ -78,11 +78,12 @@ def ndcg_by_query(
         raise ConfigError(
             "NDCG needs ir-measures, which is not installed; pip install 'authbench[retrieval]'"
         ) from None
-    grades = {grade for row in qrels.values() for grade in row.values()}
+    # Grades below 0 gain nothing, and trec_eval's library crashes on them now and then: they become 0.
+    judged = {query: {d: max(grade, 0) for d, grade in row.items()} for query, row in qrels.items()}
     options: dict[str, Any] = {"cutoff": cutoff}
     if gain == "exponential":
         # ir-measures' own exponential DCG needs a Perl script; mapping the grades gives the same number.
-        options["gains"] = {grade: 2 ** max(grade, 0) - 1 for grade in grades}
+        options["gains"] = {g: 2**g - 1 for g in {g for row in judged.values() for g in row.values()}}
     measure = ir_measures.nDCG(**options)
     run = {
         query: {document: float(len(ranking) - place) for place, document in enumerate(ranking)}
@@ -91,7 +92,6 @@ def ndcg_by_query(
     }
     values = dict.fromkeys(qrels, 0.0)
     if run:
-        judged = {query: dict(row) for query, row in qrels.items()}
         for metric in ir_measures.iter_calc([measure], judged, run):
             values[metric.query_id] = float(metric.value)
     return values

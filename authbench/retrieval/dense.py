@@ -99,7 +99,7 @@ class Encoder:
 
     def _load(self) -> Any:
         library = require("sentence_transformers")
-        modules = require("sentence_transformers.models")
+        modules = require("sentence_transformers.sentence_transformer.modules")
         settings = self._settings
         place = locate(settings.checkpoint)
         options: dict[str, Any] = {"revision": settings.revision} if settings.revision else {}
@@ -218,7 +218,6 @@ def _encode(corpus: Corpus, encoder: Encoder, settings: DenseSettings, part: Pat
         names.extend(document for document, _ in chunk)
         path = part / f"shard-{number:05}.npy"
         if not _holds(path, len(chunk)):
-            # Longest first inside the library; one shard at a time is what an interruption loses.
             vectors = encoder.encode([settings.document_prefix + passage.full for _, passage in chunk])
             unfinished = part / f".{path.name}"
             with unfinished.open("wb") as file:
