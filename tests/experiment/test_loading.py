@@ -44,7 +44,9 @@ def test_defaults_and_overrides(tmp_path: Path) -> None:
 def test_extends_merges_mappings(tmp_path: Path) -> None:
     write(tmp_path, GOOD, "base.yaml")
     path = write(tmp_path, "extends: base.yaml\ndataset: {scale: coarse}\n", "child.yaml")
-    dataset = load_experiment(path).settings.dataset
+    settings = load_experiment(path).settings
+    assert isinstance(settings, ListwiseExperiment)
+    dataset = settings.dataset
     assert (dataset.name, dataset.lists, dataset.scale) == ("sample", 3, "coarse")
 
 
