@@ -84,6 +84,16 @@ def test_pairs_by_label_are_right_and_constant_ones_are_not(tmp_path: Path) -> N
     assert (row["n_ties"], row["n"], row["n_invalid"]) == (40, 40, 0)
 
 
+@pytest.mark.parametrize("order", ["drawn", "both"])
+def test_one_token_scoring(tmp_path: Path, order: str) -> None:
+    labels = {s.name: s.level for s in load_authority("sample-domains", "fine").domains["domains"]}
+    text = PAIRS.replace("seed: 3", "seed: 3, allow_equal: false") + f"scoring: logprob\norder: {order}\n"
+    run([experiment(tmp_path, text, name="fake", truth=labels, skill=1.0)], Options(tmp_path / "r"))
+    assert set(strict(tmp_path / "r").values()) == {1.0}
+    metrics = {row["metric"] for row in cells(tmp_path / "r") if row["output"] == "rank"}
+    assert ("flip_rate" in metrics) == (order == "both")
+
+
 def test_an_authority_filter_beats_none_where_the_label_decides(tmp_path: Path) -> None:
     text = rag_yaml(tmp_path)
     run([experiment(tmp_path, text, name="fake", truth=truth(), skill=1.0)], Options(tmp_path / "r"))

@@ -211,3 +211,35 @@ def test_too_many_pairs_are_refused(corpus: Path) -> None:
         # Levels 0 to 3 against 6 to 9: 4 + 3 + 2 + 1 = 10 combinations of 3 by 3.
         task_of(corpus, dataset={"pairs": 5000})
     task_of(corpus, dataset={"pairs": 90})
+
+
+def test_official_pairs_are_used_as_they_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "AuthorityBench" / "dataset" / "DomainAuth"
+    rows: dict[str, list[dict[str, Any]]] = {
+        "corpus/corpus_10_scale.jsonl": [{"domain": d, "label": level} for d, level in DOMAINS.items()],
+        # The sides stay what the file has, and a gap of 5 is for the file to answer for.
+        "pairwise/easy_pairs.jsonl": [
+            {"domain_a": "d00.example", "domain_b": "d90.example"},
+            {"domain_a": "d80.example", "domain_b": "d30.example"},
+        ],
+        "pairwise/hard_pairs.jsonl": [
+            {"domain_a": "d40.example", "domain_b": "d41.example"},
+            {"domain_a": "d50.example", "domain_b": "d41.example"},
+        ],
+    }
+    for name, content in rows.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("\n".join(map(json.dumps, content)))
+    monkeypatch.setenv("AUTHBENCH_DATA", str(tmp_path))
+    official = {"name": "domainauth", "path": None, "pairs": 5000}
+
+    def levels(**dataset: Any) -> dict[str, list[tuple[int, list[int]]]]:
+        task = task_of(tmp_path, judges=["point"], dataset=official | dataset)
+        return {
+            group.dims["difficulty"]: [(unit.number, unit.gold["levels"]) for unit in task.units(group)]
+            for group in task.groups()
+        }
+
+    assert levels() == {"easy": [(0, [0, 9]), (1, [8, 3])], "hard": [(0, [4, 4]), (1, [5, 4])]}
+    assert levels(allow_equal=False)["hard"] == [(0, [5, 4])]
+    assert levels(pairs=1) == {"easy": [(0, [0, 9])], "hard": [(0, [4, 4])]}
