@@ -29,13 +29,15 @@ from authbench.reporting.findings import Finding, Outcome, Result, Verdict
 from authbench.reporting.results import Run
 
 
-def audit(runs: Sequence[Run], claims: Iterable[Claim] = CLAIMS) -> list[Result]:
+def audit(
+    runs: Sequence[Run], claims: Iterable[Claim] = CLAIMS, differences: Differences | None = None
+) -> list[Result]:
     """Check every claim on the cells of runs; `authbench.reporting.paper.paper_runs` gives the papers' own.
 
     Claims on tables of which there is no cell come out as `not checked`.
     """
     cells = gather(runs)
-    differences = Differences()
+    differences = differences or Differences()
     return [_check(claim, cells, differences) for claim in claims]
 
 

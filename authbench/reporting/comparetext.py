@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 _ALPHA = 0.05
+_WIDTH = 80
+#: Measures whose usual names are too long for a line.
+_SHORT = {"accuracy-unequal": "acc. unequal"}
 
 
 def comparison_lines(comparison: Comparison) -> Iterator[Text]:
@@ -31,16 +35,16 @@ def comparison_lines(comparison: Comparison) -> Iterator[Text]:
             yield Text(f"{cell_setting(cell)}, {cell.n:,} items", style="bold")
         yield cell_line(cell)
     yield Text("")
-    yield Text(
-        "Percent, B minus A with its 95 % bootstrap interval over paired items; p of the paired\n"
-        f"randomisation test, corrected for all {len(comparison.cells)} cells (Holm); "
-        "items on which B is\nbetter / equal / worse.",
-        style="dim",
+    note = (
+        "Percent of A and B, B minus A with its 95 % bootstrap interval over paired items; p of the paired "
+        f"randomisation test, corrected for all {len(comparison.cells)} cells (Holm); items on which B is "
+        "better / equal / worse."
     )
+    yield from (Text(line, style="dim") for line in textwrap.wrap(note, _WIDTH))
     for which, keys in (("A", comparison.only_a), ("B", comparison.only_b)):
         if keys:
             names = dict.fromkeys(setting_label(key_dims(key)) for key in keys)
-            yield Text(f"only in {which}: {'; '.join(names)}")
+            yield from map(Text, textwrap.wrap(f"only in {which}: {'; '.join(names)}", _WIDTH))
     yield from _items(comparison)
 
 
@@ -56,13 +60,13 @@ def cell_line(cell: CellDifference) -> Text:
     style = ""
     if cell.p_holm < _ALPHA:
         style = "green" if cell.difference > 0 else "red"
-    line = Text(f"  {metric_label(str(cell.dims['metric'])):<15}")
-    line.append(f"{100 * cell.a:7.2f} {100 * cell.b:7.2f} ")
+    metric = str(cell.dims["metric"])
+    line = Text(f"  {_SHORT.get(metric, metric_label(metric)):<14} {100 * cell.a:6.2f} {100 * cell.b:6.2f} ")
     line.append(f"{100 * cell.difference:+7.2f}", style=style)
-    interval = (
-        "" if cell.low is None or cell.high is None else f"[{100 * cell.low:+.2f}, {100 * cell.high:+.2f}]"
-    )
-    line.append(f" {interval:<18} p {_p(cell.p_holm):<7} {cell.wins}/{cell.ties}/{cell.losses}")
+    interval = ""
+    if cell.low is not None and cell.high is not None:
+        interval = f"[{100 * cell.low:+.2f}, {100 * cell.high:+.2f}]"
+    line.append(f" {interval:<16} p {_p(cell.p_holm):<6} {cell.wins}/{cell.ties}/{cell.losses}")
     return line
 
 

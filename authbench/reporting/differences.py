@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from authbench.errors import DataError
@@ -18,10 +19,14 @@ _Z95 = 1.959963984540054
 
 
 class Differences:
-    """Looks intervals up, and keeps the values by item that it has read."""
+    """Looks intervals up, and keeps the values by item that it has read.
 
-    def __init__(self) -> None:
-        self._items: dict[Any, Mapping[Any, CellItems]] = {}
+    Args:
+        known: values by cell of runs that have been read already, by the run's folder.
+    """
+
+    def __init__(self, known: Mapping[Path, Mapping[Any, CellItems]] | None = None) -> None:
+        self._items: dict[Path, Mapping[Any, CellItems]] = dict(known or {})
 
     def interval(self, cell: Cell, other: Cell) -> tuple[float, float] | None:
         """The 95 % interval of `cell - other`, as fractions; None where nothing is known of their spread.

@@ -136,19 +136,24 @@ def _chunks(groups: Sequence[Sequence[ItemRow]]) -> Iterator[list[ItemRow]]:
 
 
 def _stream(members: Sequence[ItemRow]) -> Iterator[list[ItemRow]]:
-    """A group's chunks: two of its worst, then one spread over the rest, and so on."""
-    left = list(members)
+    """A group's chunks: two of its worst, then one spread over all of it, and so on."""
+    taken: set[int] = set()
+    worst = 0
     turn = 0
-    while left:
+    while len(taken) < len(members):
         turn += 1
-        if turn % 3 == 0 and len(left) > _CHUNK:
-            step = len(left) / _CHUNK
-            chosen = [left[int((place + 0.5) * step)] for place in range(_CHUNK)]
-        else:
-            chosen = left[:_CHUNK]
-        taken = {id(row) for row in chosen}
-        left = left[_CHUNK:] if chosen == left[:_CHUNK] else [row for row in left if id(row) not in taken]
-        yield chosen
+        places: list[int] = []
+        if turn % 3 == 0:
+            # Multiples of the golden ratio are spread evenly however many of them there are.
+            starts = (((turn * _CHUNK + i) * 0.6180339887498949) % 1.0 for i in range(_CHUNK))
+            places = [place for place in {int(s * len(members)) for s in starts} if place not in taken]
+        while len(places) < _CHUNK and worst < len(members):
+            if worst not in taken and worst not in places:
+                places.append(worst)
+            worst += 1
+        taken.update(places)
+        if places:
+            yield [members[place] for place in places]
 
 
 def _in_full(members: Sequence[ItemRow], prompts: PromptTexts) -> list[dict[str, Any]]:

@@ -16,12 +16,14 @@ from authbench import __version__
 from authbench.reporting.audit import audit
 from authbench.reporting.audittext import finding_line, sentence, shown_findings
 from authbench.reporting.coverage import coverage
+from authbench.reporting.differences import Differences
 from authbench.reporting.explorer import MOST_TEXT, Packed, pack_items
 from authbench.reporting.facts.collecting import collect_all
 from authbench.reporting.facts.records import GroupFacts
 from authbench.reporting.findings import Result
 from authbench.reporting.layouts import ORDER
 from authbench.reporting.pagetables import page_table
+from authbench.reporting.peritem import CellItems, CellKey
 from authbench.reporting.placing import Options
 from authbench.reporting.plots.kinds import KINDS
 from authbench.reporting.provenance import provenance
@@ -93,7 +95,7 @@ def render_report(
                 page_table(table)
                 for table in build_tables(runs, Options(intervals=True, paper=True, cost=True))
             ],
-            claims=_claims(audit(runs)),
+            claims=_claims(audit(runs, differences=Differences(_values(facts)))),
             experiments=_experiments(runs, facts),
             packed=packed,
             most_text=MOST_TEXT,
@@ -114,6 +116,14 @@ def write_report(runs: Sequence[Run], path: Path, title: str | None = None, **op
     partial.write_text(report.html, encoding="utf-8", errors="replace")
     partial.replace(path)
     return report
+
+
+def _values(facts: Sequence[GroupFacts]) -> dict[Path, dict[CellKey, CellItems]]:
+    """The values by item that have been read, for whoever compares cells."""
+    values: dict[Path, dict[CellKey, CellItems]] = {}
+    for group in facts:
+        values.setdefault(group.run.path, {}).update({cell.key: cell for cell in group.values})
+    return values
 
 
 def _environment() -> Any:

@@ -137,7 +137,7 @@ def _rag(item: Item) -> Parts:
         if cut["tie"]:
             verdict += " (a tie at the cut)"
         facts.append((cut_name(cut), verdict))
-    head = ("place", "URL", "label", "level", *parts, *(f"kept at {cut_name(cut)}" for cut in cuts))
+    head = ("place", "URL", "label", "level", *parts, *(_kept_heading(cut) for cut in cuts))
     rows = []
     for place, url in enumerate(gold["urls"]):
         scores = [_number(None if given is None else given[place]) for given in parts.values()]
@@ -150,6 +150,11 @@ def _rag(item: Item) -> Parts:
     read = [", ".join(map(_number, given)) if given is not None else "" for given in parts.values()][:asked]
     read += [""] * (asked - len(read)) + [f"{cut['answer'] or ''} ({cut_name(cut)})".strip() for cut in cuts]
     return facts, head, rows, read
+
+
+def _kept_heading(cut: Mapping[str, Any]) -> str:
+    name = cut_name(cut)
+    return "kept" if name == "all" else f"kept at {name}"
 
 
 def _any(item: Item) -> Parts:

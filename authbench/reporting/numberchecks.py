@@ -154,6 +154,6 @@ def _binned(domain: Extremes) -> list[Finding]:
         many = f"{count:,} entities with" if count > 1 else "the entity with"
         text = f"{many} the {which} number of sitelinks ({value}) in bin {level}"
         outcome: Outcome = "holds" if 0 <= level <= 9 else "fails"
-        numbers = {"domain": domain.domain, "value": value, "bin": level, "entities": count}
+        numbers = {"domain": domain.domain, "sitelinks": value, "bin": level, "entities": count}
         findings.append(Finding(outcome, f"Tables 4 and 6, {domain.domain}", text, numbers=numbers))
     return findings

@@ -136,7 +136,7 @@ def list_scores(
         return [None] * count
     if aggregate is not None:
         return aggregate(count, item.values["pairs"])
-    return list(item.values["scores"])
+    return _tie_broken(item)
 
 
 def _pairwise(group: str, items: Sequence[Item]) -> Iterator[Measured]:
@@ -161,12 +161,19 @@ def pair_scores(item: Item) -> tuple[float | None, float | None]:
     """What the two sources of a pair got, ties broken by expected scores where there are any."""
     if item.error is not None:
         return None, None
-    scores = item.values["scores"]
-    if "expected" in item.values:
-        from authbench.judging.logprob import tie_broken
-
-        scores = tie_broken(scores, item.values["expected"])
+    scores = _tie_broken(item)
     return scores[0], scores[1]
+
+
+def _tie_broken(item: Item) -> list[float | None]:
+    """An item's scores, as the tasks rank by them."""
+    scores = list(item.values["scores"])
+    expected = item.values.get("expected")
+    if expected is None:
+        return scores
+    from authbench.judging.logprob import tie_broken
+
+    return tie_broken(scores, expected)
 
 
 def _rag(group: str, items: Sequence[Item]) -> Iterator[Measured]:

@@ -13,11 +13,12 @@
   });
 
   // ---- what was packed ----------------------------------------------------------------------------
-  async function unpack(text) {
+  async function inflate(text) {
     const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return JSON.parse(await new Response(stream).text());
+    return new Response(stream).text();
   }
+  const unpack = async (text) => JSON.parse(await inflate(text));
   const chunks = JSON.parse(byId("chunks").textContent);
   const unpacked = new Map();
   async function chunk(number) {
@@ -94,14 +95,22 @@
     matches = null;
     if (!byId("deep").checked || !words.length) return select();
     const found = new Set();
-    for (let number = 0; number < chunks.length; number++) {
-      const items = await unpack(chunks[number]);
-      if (mine !== searching) return;
-      items.forEach((item, position) => {
-        const text = JSON.stringify(item).toLowerCase();
-        if (words.every((word) => text.includes(word))) found.add(index.where.get(number * 64 + position));
+    const escaped = words.map((word) => JSON.stringify(word).slice(1, -1));
+    const holds = (text, all) => all.every((word) => text.includes(word));
+    async function look(number) {
+      const text = await inflate(chunks[number]);
+      if (!holds(text.toLowerCase(), escaped)) return;
+      JSON.parse(text).forEach((item, position) => {
+        const whole = JSON.stringify(item).toLowerCase();
+        if (holds(whole, escaped)) found.add(index.where.get(number * 64 + position));
       });
-      if (number % 50 === 49) byId("count").textContent = "Searching, " + Math.round(100 * number / chunks.length) + " %";
+    }
+    const STEP = 64;
+    for (let first = 0; first < chunks.length; first += STEP) {
+      const numbers = chunks.slice(first, first + STEP).map((_, at) => first + at);
+      await Promise.all(numbers.map(look));
+      if (mine !== searching) return;
+      byId("count").textContent = "Searching, " + Math.round(100 * first / chunks.length) + " %";
     }
     matches = found;
     select();

@@ -1,0 +1,89 @@
+"""A results folder of real runs with the `fake` engine: every kind of table, two models, bad answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from authbench.experiment.loading import load_experiment
+from authbench.experiment.running import Options, run
+
+BAD = {"wrong_format": 0.04, "out_of_range": 0.02, "empty": 0.01, "refused": 0.01}
+#: Models with the skill they are given: the second one is better.
+MODELS = {"qwen3-8b": 0.5, "qwen3-14b": 0.9}
+LEVELS = (1, 9, 2, 0, 8, 1)
+
+FINE = """\
+table: authoritybench/1
+task: listwise
+dataset: {name: sample-domains, scale: fine, lists: 12, seed: 0}
+context: [without, with]
+"""
+ENTITIES = """\
+table: authoritybench/6
+task: listwise
+dataset: {name: sample-entities, scale: coarse, lists: 6, seed: 0}
+context: [without]
+"""
+PAIRS = """\
+table: authoritybench/3
+task: pairwise
+dataset: {name: sample-domains, pairs: 30, seed: 0}
+context: [without, with]
+"""
+
+
+def questions(folder: Path, count: int = 16, **changes: Any) -> Path:
+    """A file of yes/no questions whose documents have levels."""
+    rows = [
+        {
+            "id": f"q{number}",
+            "question": f"Is claim {number} right?",
+            "answer": "yes" if number % 2 else "no",
+            "documents": [
+                {"url": f"https://l{level}.example/{number}/{place}", "text": "Text.", "label": level}
+                for place, level in enumerate(LEVELS)
+            ],
+        }
+        | changes
+        for number in range(count)
+    ]
+    path = folder / "questions.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    return path
+
+
+def run_one(
+    folder: Path, name: str, text: str, model: str = "fake", limit: int | None = None, **engine: Any
+) -> Path:
+    """Run an experiment with the `fake` engine; gives the run's folder."""
+    config = folder / "configs" / f"{name}.yaml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(f"{text}models: [{model}]\nengine: fake\n", encoding="utf-8")
+    sets = [f"engine.{key}={json.dumps(value)}" for key, value in engine.items()]
+    done = run([load_experiment(str(config), sets=sets)], Options(folder / "results", limit))
+    return done[0].folder.path
+
+
+def domain_truth() -> Mapping[str, int]:
+    """The level of every domain of the sample."""
+    from authbench.data.authority import load_authority
+
+    return {s.name: s.level for s in load_authority("sample-domains", "fine").domains["domains"]}
+
+
+def make_results(folder: Path) -> Path:
+    """Every kind of table; gives the results folder."""
+    truth: dict[str, Any] = dict(domain_truth())
+    rag = f"table: authoritybench/5\ntask: rag\ndataset: {{name: mine, path: {questions(folder)}}}\n"
+    answers = {f"Is claim {n} right?": "yes" if n % 2 else "no" for n in range(16)}
+    for model, skill in MODELS.items():
+        settings: dict[str, Any] = {"truth": truth, "skill": skill, "bad": BAD}
+        run_one(folder, "domainauth_fine", FINE, model, **settings)
+        run_one(folder, "domainauth_pairs", PAIRS, model, **settings)
+        hosts = {f"l{level}.example": level for level in LEVELS}
+        run_one(folder, "ragauth", rag, model, truth={**hosts, **answers}, skill=skill, bad=BAD)
+    run_one(folder, "entityauth_coarse", ENTITIES, "qwen3-8b", limit=4, bad=BAD)
+    return folder / "results"
