@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from itertools import combinations, pairwise
 
@@ -121,10 +120,8 @@ def test_the_papers_rule() -> None:
 
 def test_five_thousand_pairs_of_ten_thousand_sources_at_once() -> None:
     sources = make([3500, 2200, 1900, 1200, 600, 300, 200, 60, 30, 10])
-    begin = time.perf_counter()
     hard = sample_pairs(sources, 5000, 0, "domains", "hard")
     easy = sample_pairs(sources, 5000, 0, "domains", "easy")
-    assert time.perf_counter() - begin < 3.0  # it takes 0.1 s
     assert len({names(pair) for pair in hard}) == len({names(pair) for pair in easy}) == 5000
     assert all(pair.gap <= 1 for pair in hard) and all(pair.gap >= 6 for pair in easy)
     # Uniform over all hard pairs: the share with equal labels is that among all of them.
