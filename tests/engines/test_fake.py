@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections import Counter
 from typing import Any
 
@@ -357,24 +356,3 @@ def test_every_template_is_understood() -> None:
 def test_prompts_that_it_does_not_know_never_fail() -> None:
     for content in ("", "x", "Rank all 3 passages", "Only return ‘A’ or ‘B’.", "\n\n", "DOMAINS:\n[0]"):
         assert one(fake(), user(content, Sampling(max_tokens=16)))
-
-
-def test_forty_thousand_answers_a_second() -> None:
-    """The mix of Table 1: 10 point calls, 35 and 35 for pairs and 1 and 1 for lists, per list."""
-    sources = [Source(f"site{k}.example.org", k % 10, 0.0) for k in range(1000)]
-    prompts = prompt_set("domain", context="without", scale_levels=10)
-    requests = [prompts.point(s) for s in sources]
-    requests += [prompts.pair_rank(a, b) for a, b in itertools.combinations(sources[:85], 2)]
-    requests += [prompts.pair_score(a, b) for a, b in itertools.combinations(sources[:85], 2)]
-    requests += [prompts.list_rank(sources[k : k + 10]) for k in range(100)]
-    requests += [prompts.list_score(sources[k : k + 10]) for k in range(100)]
-    best = math.inf
-    for _ in range(3):
-        engine = fake()
-        jobs = jobs_for(engine, requests)
-        start = time.perf_counter()
-        engine.submit(jobs)
-        count = sum(1 for _ in engine.completions())
-        best = min(best, time.perf_counter() - start)
-    # 55,000 on an idle core; half of the promise is asserted, since tests run side by side.
-    assert count / best > 20_000
