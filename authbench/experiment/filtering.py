@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -111,7 +112,8 @@ def filter_file(
             if store.repaired:
                 observer.note(store.repaired)
             number = store.register(engine.identity, engine.rendering)
-            scheduler = Scheduler(engine, store, number, fresh=options.fresh)
+            since = time.time() if options.fresh else None
+            scheduler = Scheduler(engine, store, number, since=since)
             observer.begin(model.name, total, scheduler.progress)
             try:
                 _write(target, _filtered(source, options, engine, scheduler, summary))

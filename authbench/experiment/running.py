@@ -169,9 +169,8 @@ def _run_batch(batch: Sequence[Job], store: Store, options: Options, observer: O
     engine = make_engine(first.engine, first.model, first.engine_settings)
     try:
         prepared = [prepare(job, engine, options.limit) for job in batch]
-        scheduler = Scheduler(
-            engine, store, store.register(engine.identity, engine.rendering), fresh=options.fresh
-        )
+        number = store.register(engine.identity, engine.rendering)
+        scheduler = Scheduler(engine, store, number, since=time.time() if options.fresh else None)
         facts = {id(p): _opening_facts(p, engine, options) for p in prepared}
         for p in prepared:
             folder = p.job.folder(options.results)

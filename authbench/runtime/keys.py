@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
+from typing import Any
 
 from authbench.runtime.engine import ModelIdentity, RenderedPrompt
 from authbench.runtime.messages import Request
@@ -47,6 +49,11 @@ class KeyMaker:
 def request_key(identity: ModelIdentity, request: Request, prompt: RenderedPrompt) -> str:
     """The key of one request as 64 hexadecimal digits."""
     return KeyMaker(identity)(request, prompt).hex()
+
+
+def rendering_digest(rendering: Mapping[str, Any]) -> str:
+    """SHA-256 over how an engine renders prompts (`Engine.rendering`), in hexadecimal."""
+    return hashlib.sha256(json.dumps(dict(rendering), sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _bytes(facts: object) -> bytes:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Generic, TypeVar
 
-from authbench.errors import ConfigError
+from authbench.errors import ConfigError, EngineError
 from authbench.runtime.engine import Completion, Engine, Job, RenderedPrompt
 from authbench.runtime.keys import KeyMaker
 from authbench.runtime.messages import Outcome, Procedure, Request, Response
@@ -41,6 +42,7 @@ class Finished(Generic[U]):
     outcome: Outcome | None
     calls: tuple[Call, ...]
     error: str | None = None
+    asked: int = 0  #: requests that went to the engine for it
 
 
 @dataclass(slots=True)
@@ -70,7 +72,23 @@ class _Live(Generic[U]):
     calls: list[Call] = field(default_factory=list)
     slots: list[Call | None] = field(default_factory=list)
     missing: int = 0
+    asked: int = 0
     dead: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Source(Generic[U]):
+    """Units that have not started yet."""
+
+    units: Iterator[U]
+    start: Callable[[U], Procedure[Outcome]]
+    empty: bool = False
+
+    def take(self, most: int) -> list[_Live[U]]:
+        """Up to so many procedures, begun but not yet asked."""
+        taken = [_Live(unit, self.start(unit)) for unit in islice(self.units, most)]
+        self.empty = len(taken) < most
+        return taken
 
 
 @dataclass(slots=True, eq=False)
@@ -91,16 +109,17 @@ class Scheduler:
         engine: loaded at the first request that the store cannot answer.
         store: where answers come from and go to.
         model: the model's number in the store (`Store.register`).
-        fresh: ask again what the store knows; what this scheduler has asked counts as known.
+        since: Unix time; answers that are older do not count as known, and are replaced when the request
+            has been asked again (`--fresh`).
     """
 
-    def __init__(self, engine: Engine, store: Store, model: int, *, fresh: bool = False) -> None:
+    def __init__(self, engine: Engine, store: Store, model: int, *, since: float | None = None) -> None:
         self.progress = Progress()
         self._engine = engine
         self._store = store
         self._model = model
         self._key = KeyMaker(engine.identity)
-        self._fresh: set[bytes] | None = set() if fresh else None
+        self._since = since
         self._loaded = False
         self._next_job = 0
         self._jobs: dict[int, _Asked] = {}
@@ -116,44 +135,59 @@ class Scheduler:
             units: taken one by one as there is room; may be a generator over millions.
             start: makes a unit's procedure.
 
+        Whatever was answered is in the store when this ends, be it by an error or because it is closed.
+
         Raises:
             ConfigError: a procedure needs what the engine cannot do.
-            EngineError: the engine died; whatever was answered before is in the store.
+            EngineError: the engine died, or ended without having answered everything.
+            DataError: the store cannot be written.
         """
-        source = iter(units)
+        source = _Source(iter(units), start)
         try:
             while True:
-                self._fill(source, start)
+                self._fill(source)
                 yield from self._drain()
-                if not self._jobs:
+                if self._jobs:
+                    yield from self._listen(source)
+                elif source.empty and not self._live:
                     return
-                for completion in self._engine.completions():
-                    self._deliver(completion)
-                    self._fill(source, start)
-                    yield from self._drain()
         finally:
             self._store.flush()
+
+    def load(self) -> None:
+        """Load the engine, once; done by itself before the first request that the store cannot answer."""
+        if not self._loaded:
+            self._engine.load()
+            self._loaded = True
+
+    def _listen(self, source: _Source[U]) -> Iterator[Finished[U]]:
+        """Take what the engine answers until it has nothing in flight."""
+        heard = False
+        for completion in self._engine.completions():
+            heard = self._deliver(completion) or heard
+            self._fill(source)
+            yield from self._drain()
+        if self._jobs and not heard:
+            raise EngineError(
+                f"the engine {self._engine.name!r} ended with {len(self._jobs)} requests unanswered; "
+                "what was answered is kept, the same command asks the rest"
+            )
 
     def _drain(self) -> Iterator[Finished[U]]:
         while self._finished:
             yield self._finished.popleft()  # type: ignore[misc]
 
-    def _fill(self, source: Iterator[U], start: Callable[[U], Procedure[Outcome]]) -> None:
+    def _fill(self, source: _Source[U]) -> None:
         """Start procedures while there is room, and let every procedure that can go on do so."""
-        while True:
-            self._advance()
+        self._advance()
+        while not source.empty and len(self._finished) < MAX_PROCEDURES:
             room = min(MAX_PROCEDURES - self._live, MAX_WAITING - len(self._jobs), 256)
-            if room <= 0 or len(self._finished) >= MAX_PROCEDURES:
+            if room <= 0:
                 return
-            started = 0
-            for unit in source:
-                self._ready.append((_Live(unit, start(unit)), None))
-                self._live += 1
-                started += 1
-                if started >= room:
-                    break
-            if not started:
-                return
+            started = source.take(room)
+            self._live += len(started)
+            self._ready.extend((live, None) for live in started)  # type: ignore[misc]
+            self._advance()
 
     def _advance(self) -> None:
         """Resume all that are ready, answer from the store what is known, submit the rest."""
@@ -184,7 +218,7 @@ class Scheduler:
     def _resolve(self, questions: list[tuple[_Live[object], int, Request]]) -> None:
         prompts = [self._engine.render(request) for _, _, request in questions]
         keys = [self._key(q[2], prompt) for q, prompt in zip(questions, prompts, strict=True)]
-        known = self._store.get([k for k in dict.fromkeys(keys) if self._may_read(k)])
+        known = self._store.get(list(dict.fromkeys(keys)), self._since)
         jobs: list[Job] = []
         for (live, slot, request), key, prompt in zip(questions, keys, prompts, strict=True):
             if live.dead:
@@ -202,9 +236,6 @@ class Scheduler:
         if jobs:
             self._submit(jobs)
 
-    def _may_read(self, key: bytes) -> bool:
-        return self._fresh is None or key in self._fresh
-
     def _ask(
         self, live: _Live[object], slot: int, request: Request, key: bytes, prompt: RenderedPrompt, have: int
     ) -> Job:
@@ -214,6 +245,7 @@ class Scheduler:
                 f"the engine {self._engine.name!r} cannot do what this run asks for: {lacking}; "
                 "`authbench list engines` shows which engines can"
             )
+        live.asked += 1
         asked = _Asked(key, request, prompt, have, [(live, slot, request)])
         self._in_flight[key] = asked
         number = self._next_job
@@ -225,30 +257,27 @@ class Scheduler:
         return Job(number, request, prompt)
 
     def _submit(self, jobs: list[Job]) -> None:
-        if not self._loaded:
-            self._engine.load()
-            self._loaded = True
+        self.load()
         self.progress.submitted += len(jobs)
         self._engine.submit(jobs)
 
-    def _deliver(self, completion: Completion) -> None:
+    def _deliver(self, completion: Completion) -> bool:
+        """Keep an answer and hand it to everyone who waits for it; False if nobody does."""
         asked = self._jobs.pop(completion.number, None)
         if asked is None:
-            return
+            return False
         del self._in_flight[asked.key]
         response = completion.response
-        if response is None:
+        if response is None or not response.samples:
             self.progress.failed += 1
             for live, _, _ in asked.waiters:
                 self._fail(live, completion.error or "the engine gave no answer")
-            return
+            return True
         self._count(response)
-        if self._fresh is not None and asked.key not in self._fresh:
-            self._store.forget([asked.key])
-            self._fresh.add(asked.key)
-        self._store.put(asked.key, self._model, asked.prompt.text, response, asked.first)
+        replaces = self._since is not None and not asked.first
+        self._store.put(asked.key, self._model, asked.prompt.text, response, asked.first, replaces=replaces)
         if asked.first:
-            response = self._store.get([asked.key])[asked.key]
+            response = self._store.get([asked.key], self._since)[asked.key]
         again = []
         for live, slot, request in asked.waiters:
             if live.dead:
@@ -257,7 +286,9 @@ class Scheduler:
                 self._fill_slot(live, slot, asked.key, response, request)
             else:
                 again.append((live, slot, request))
-        self._resolve(again)
+        if again:
+            self._resolve(again)
+        return True
 
     def _count(self, response: Response) -> None:
         progress = self.progress
@@ -278,13 +309,15 @@ class Scheduler:
             live.calls.extend(calls)
             self._ready.append((live, [call.response for call in calls]))
 
-    def _end(self, live: _Live[object], outcome: Outcome) -> None:
+    def _end(self, live: _Live[object], outcome: object) -> None:
+        if not isinstance(outcome, Outcome):
+            raise TypeError(f"the procedure of {live.unit!r} ended with {outcome!r}, not with an Outcome")
         self._live -= 1
         progress = self.progress
         progress.procedures += 1
         progress.answers += len(outcome.answers)
         progress.invalid += sum(not answer.valid for answer in outcome.answers)
-        self._finished.append(Finished(live.unit, outcome, tuple(live.calls)))
+        self._finished.append(Finished(live.unit, outcome, tuple(live.calls), None, live.asked))
 
     def _fail(self, live: _Live[object], error: str) -> None:
         if live.dead:
@@ -293,4 +326,4 @@ class Scheduler:
         live.procedure.close()
         self._live -= 1
         self.progress.procedures += 1
-        self._finished.append(Finished(live.unit, None, tuple(live.calls), error))
+        self._finished.append(Finished(live.unit, None, tuple(live.calls), error, live.asked))

@@ -8,7 +8,6 @@ second, so that a killed process loses at most that.
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,31 +16,15 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, cast
 
-from authbench.errors import AuthbenchError, DataError
+from authbench.errors import DataError
 from authbench.runtime.engine import ModelIdentity
+from authbench.runtime.keys import rendering_digest
 from authbench.runtime.messages import FinishReason, Response, Sample
-from authbench.runtime.salvage import move_aside, salvage
+from authbench.runtime.storefile import Guard, open_to_read, open_to_write
 
 #: Seconds between two commits.
 COMMIT_INTERVAL = 1.0
-#: Seconds to wait for another process that writes.
-BUSY_TIMEOUT = 20.0
-_FORMAT = 1
 _CHUNK = 500
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS models (
-  id INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, rendering TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS prompts (
-  key BLOB PRIMARY KEY, model INTEGER NOT NULL, prompt BLOB NOT NULL, prompt_tokens INTEGER NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS samples (
-  key BLOB NOT NULL, sample INTEGER NOT NULL, text TEXT NOT NULL, finish TEXT NOT NULL,
-  output_tokens INTEGER NOT NULL, label_logprobs TEXT, target_logprob REAL,
-  cached_tokens INTEGER NOT NULL, seconds REAL NOT NULL, created REAL NOT NULL,
-  PRIMARY KEY (key, sample)
-) WITHOUT ROWID;
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +39,27 @@ class Store:
     """The answers of one results folder. Use as a context manager; one instance per process.
 
     Raises `DataError` where the file is locked by another process, cannot be written, or the disk is full.
+
+    Args:
+        path: the file.
+        read_only: look only: the file must be there, and a damaged one is refused instead of mended.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self.path = path
         #: What had to be mended when the file was opened; None nearly always.
         self.repaired: str | None = None
-        path.parent.mkdir(parents=True, exist_ok=True)
         self._samples: list[tuple[Any, ...]] = []
         self._prompts: list[tuple[Any, ...]] = []
         self._pending: dict[bytes, list[tuple[Any, ...]]] = {}
         self._pending_tokens: dict[bytes, int] = {}
+        self._replaced: list[tuple[bytes]] = []
+        self._failed = False
         self._committed = time.monotonic()
-        self._db = self._open()
+        if read_only:
+            self._db = open_to_read(path)
+        else:
+            self._db, self.repaired = open_to_write(path)
 
     def __enter__(self) -> Store:
         return self
@@ -86,30 +77,41 @@ class Store:
     # -- models ---------------------------------------------------------------------------------------
 
     def register(self, identity: ModelIdentity, rendering: Mapping[str, Any]) -> int:
-        """The number of a model in this store; its row is made, or its rendering brought up to date."""
+        """The number of a model in this store, made if there is none.
+
+        Models differ by identity and by how their prompts are rendered: with thinking on or off, say.
+        """
+        digest = rendering_digest(rendering)
+        for number, record in self.models():
+            if record.identity == identity and rendering_digest(record.rendering) == digest:
+                return number
+        facts = _json({**asdict(identity), "rendering": digest})
         with self._guard():
             self._db.execute(
-                "INSERT INTO models (identity, rendering) VALUES (?, ?) "
-                "ON CONFLICT (identity) DO UPDATE SET rendering = excluded.rendering",
-                (_json(asdict(identity)), _json(dict(rendering))),
+                "INSERT OR IGNORE INTO models (identity, rendering) VALUES (?, ?)",
+                (facts, _json(dict(rendering))),
             )
             self._db.commit()
-            row = self._db.execute("SELECT id FROM models WHERE identity = ?", (_json(asdict(identity)),))
-            return int(row.fetchone()[0])
+            row = self._db.execute("SELECT id FROM models WHERE identity = ?", (facts,)).fetchone()
+        return int(row[0])
 
     def models(self) -> list[tuple[int, ModelRecord]]:
         """Every model with its number."""
         with self._guard():
             rows = self._db.execute("SELECT id, identity, rendering FROM models ORDER BY id").fetchall()
         return [
-            (number, ModelRecord(ModelIdentity(**json.loads(identity)), json.loads(rendering)))
+            (number, ModelRecord(_identity(identity), json.loads(rendering)))
             for number, identity, rendering in rows
         ]
 
     # -- answers --------------------------------------------------------------------------------------
 
-    def get(self, keys: Sequence[bytes]) -> dict[bytes, Response]:
-        """What is known of each key: a response with every sample kept, in the order they were kept."""
+    def get(self, keys: Sequence[bytes], since: float | None = None) -> dict[bytes, Response]:
+        """What is known of each key: a response with every sample kept, in the order they were kept.
+
+        Args:
+            since: Unix time; only answers that are not older.
+        """
         found: dict[bytes, list[tuple[Any, ...]]] = {}
         tokens: dict[bytes, int] = {}
         wanted = []
@@ -125,15 +127,29 @@ class Store:
                 for row in self._db.execute(
                     "SELECT s.key, text, finish, output_tokens, label_logprobs, target_logprob, "
                     "cached_tokens, seconds, p.prompt_tokens FROM samples s JOIN prompts p USING (key) "
-                    f"WHERE s.key IN ({marks}) ORDER BY s.key, sample",
-                    chunk,
+                    f"WHERE s.key IN ({marks}) AND created >= ? ORDER BY s.key, sample",
+                    (*chunk, since or 0.0),
                 ):
                     found.setdefault(row[0], []).append(row[1:8])
                     tokens[row[0]] = row[8]
         return {key: _response(rows, tokens[key]) for key, rows in found.items()}
 
-    def put(self, key: bytes, model: int, prompt: str, response: Response, first: int = 0) -> None:
-        """Keep an answer; its samples are numbered from `first`. Committed within a second."""
+    def put(
+        self,
+        key: bytes,
+        model: int,
+        prompt: str,
+        response: Response,
+        first: int = 0,
+        *,
+        replaces: bool = False,
+    ) -> None:
+        """Keep an answer, committed within a second.
+
+        Args:
+            first: number of its first sample.
+            replaces: every sample kept of this key before is dropped in the same moment.
+        """
         now = time.time()
         share = response.seconds / max(1, len(response.samples))
         rows = []
@@ -141,6 +157,8 @@ class Store:
             labels = None if sample.label_logprobs is None else json.dumps(sample.label_logprobs)
             facts = (sample.finish_reason, sample.output_tokens, labels, sample.target_logprob)
             rows.append((_storable(sample.text), *facts, response.cached_tokens, share))
+        if replaces:
+            self._replaced.append((key,))
         self._prompts.append((key, model, _packed(prompt), response.prompt_tokens))
         for offset, row in enumerate(rows):
             self._samples.append((key, first + offset, *row, now))
@@ -153,32 +171,30 @@ class Store:
             self.flush()
 
     def flush(self) -> None:
-        """Commit what is pending."""
-        if self._samples:
+        """Commit what is pending; after it has failed once, nothing more is written."""
+        if self._samples and not self._failed:
             # In order of their keys, a batch touches each page of the tables once.
             self._prompts.sort(key=itemgetter(0))
             self._samples.sort(key=itemgetter(0, 1))
-            with self._guard():
-                self._db.executemany("INSERT OR REPLACE INTO prompts VALUES (?, ?, ?, ?)", self._prompts)
-                self._db.executemany(
-                    "INSERT OR REPLACE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    self._samples,
-                )
-                self._db.commit()
+            try:
+                self._write()
+            except DataError:
+                self._failed = True
+                raise
             self._samples.clear()
             self._prompts.clear()
+            self._replaced.clear()
             self._pending.clear()
             self._pending_tokens.clear()
         self._committed = time.monotonic()
 
-    def forget(self, keys: Sequence[bytes]) -> None:
-        """Drop the answers to these keys, so that they are asked again (`--fresh`)."""
-        self.flush()
+    def _write(self) -> None:
         with self._guard():
-            for chunk in _chunks(keys):
-                marks = ",".join("?" * len(chunk))
-                self._db.execute(f"DELETE FROM samples WHERE key IN ({marks})", chunk)
-                self._db.execute(f"DELETE FROM prompts WHERE key IN ({marks})", chunk)
+            self._db.executemany("DELETE FROM samples WHERE key = ?", self._replaced)
+            self._db.executemany("INSERT OR REPLACE INTO prompts VALUES (?, ?, ?, ?)", self._prompts)
+            self._db.executemany(
+                "INSERT OR REPLACE INTO samples VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._samples
+            )
             self._db.commit()
 
     def prompts(self, keys: Sequence[bytes]) -> dict[bytes, str]:
@@ -206,7 +222,7 @@ class Store:
                 "GROUP BY m.id ORDER BY m.id"
             ).fetchall()
         names = ("id", "identity", "prompts", "samples", "output_tokens", "first", "last")
-        return [dict(zip(names, (r[0], json.loads(r[1]), *r[2:]), strict=True)) for r in rows]
+        return [dict(zip(names, (r[0], asdict(_identity(r[1])), *r[2:]), strict=True)) for r in rows]
 
     def prune(self, *, model: str | None = None, before: float | None = None) -> int:
         """Delete the answers of a model (by its id) and/or older than a Unix time; gives how many."""
@@ -239,88 +255,13 @@ class Store:
             found = self.get(chunk)
             yield from ((key, found[key]) for key in chunk if key in found)
 
-    # -- the file -------------------------------------------------------------------------------------
-
-    def _guard(self) -> _Guard:
-        return _Guard(self.path)
-
-    def _open(self) -> sqlite3.Connection:
-        with self._guard():
-            try:
-                return _connect(self.path)
-            except sqlite3.OperationalError:
-                raise
-            except sqlite3.DatabaseError as error:
-                kept = self.path.with_name(f"{self.path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}")
-                move_aside(self.path, kept)
-                db = _connect(self.path)
-                saved = salvage(kept, db)
-                self.repaired = (
-                    f"{self.path} was damaged ({error}); it lies in {kept.name}, {saved} answers were saved"
-                )
-                return db
+    def _guard(self) -> Guard:
+        return Guard(self.path)
 
 
-class _Guard:
-    """Turns SQLite's errors into one line that a user can act on."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        if isinstance(error, sqlite3.Error) and not isinstance(error, AuthbenchError):
-            raise DataError(_explain(self._path, error)) from error
-
-
-def _explain(path: Path, error: sqlite3.Error) -> str:
-    text = str(error)
-    if "locked" in text or "busy" in text:
-        return f"{path} is locked by another process that writes; wait for it, or use another --results"
-    if "full" in text:
-        return f"{path}: the disk is full; what was committed is kept. Free space and run the command again"
-    if "readonly" in text or "unable to open" in text:
-        return f"{path} cannot be written ({text}); choose another folder with --results"
-    if "malformed" in text or "not a database" in text:
-        return f"{path} is damaged ({text}); open it again (any command) and what can be read is saved"
-    return f"{path}: {text}"
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=BUSY_TIMEOUT)
-    try:
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = NORMAL")
-        db.executescript(_SCHEMA)
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version == 0:
-            db.execute(f"PRAGMA user_version = {_FORMAT}")
-        elif version != _FORMAT:
-            raise DataError(
-                f"{path} has format {version}, this authbench reads {_FORMAT}; use another --results folder"
-            )
-        db.execute("SELECT COUNT(*) FROM models").fetchone()
-        _check_pages(db)
-        db.commit()
-    except BaseException:
-        db.close()
-        raise
-    return db
-
-
-def _check_pages(db: sqlite3.Connection) -> None:
-    """Notice a cut-off file early: SQLite itself would only when it reads the missing pages."""
-    first = db.execute("PRAGMA quick_check(1)").fetchone()[0] if _small(db) else "ok"
-    if first != "ok":
-        raise sqlite3.DatabaseError(f"malformed: {first}")
-
-
-def _small(db: sqlite3.Connection) -> bool:
-    pages = db.execute("PRAGMA page_count").fetchone()[0]
-    size = db.execute("PRAGMA page_size").fetchone()[0]
-    return int(pages) * int(size) < 64_000_000
+def _identity(text: str) -> ModelIdentity:
+    facts = json.loads(text)
+    return ModelIdentity(*(facts[name] for name in ("model", "revision", "precision", "family")))
 
 
 def _response(rows: Sequence[tuple[Any, ...]], prompt_tokens: int) -> Response:

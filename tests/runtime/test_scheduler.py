@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,8 @@ from engine_double import DoubleEngine
 
 from authbench.errors import ConfigError, EngineError
 from authbench.runtime import scheduler as scheduler_module
-from authbench.runtime.messages import Constraint, Outcome, Parsed, Procedure, Sampling, user
+from authbench.runtime.engine import Completion, Job
+from authbench.runtime.messages import Constraint, Outcome, Parsed, Procedure, Response, Sampling, user
 from authbench.runtime.scheduler import Finished, Scheduler
 from authbench.runtime.store import Store
 
@@ -31,9 +34,9 @@ def run(
     plans: Sequence[tuple[list[str], ...]],
     *,
     n: int = 1,
-    fresh: bool = False,
+    since: float | None = None,
 ) -> dict[int, Finished[int]]:
-    scheduler = Scheduler(engine, store, store.register(engine.identity, {}), fresh=fresh)
+    scheduler = Scheduler(engine, store, store.register(engine.identity, {}), since=since)
     return {f.unit: f for f in scheduler.run(range(len(plans)), lambda i: ask(*plans[i], n=n))}
 
 
@@ -70,7 +73,7 @@ def test_a_second_run_asks_nothing_and_loads_nothing(store: Store) -> None:
 def test_fresh_asks_once_more_and_replaces(store: Store) -> None:
     run(DoubleEngine(lambda prompt, _: "old"), store, [(["a"], ["a"])])
     engine = DoubleEngine(lambda prompt, _: "new")
-    done = run(engine, store, [(["a"], ["a"])], fresh=True)
+    done = run(engine, store, [(["a"], ["a"])], since=time.time())
     assert engine.asked == ["a"]
     assert done[0].outcome is not None and done[0].outcome.values["texts"] == ["new", "new"]
     stored = run(DoubleEngine(), store, [(["a"],)])
@@ -157,3 +160,161 @@ def test_progress_counts(store: Store) -> None:
     assert (progress.procedures, progress.calls, progress.submitted, progress.answered) == (2, 6, 2, 2)
     assert progress.from_store + progress.merged == 4
     assert (progress.prompt_tokens, progress.output_tokens) == (6, 2)
+
+
+def numbered(count: int) -> list[tuple[list[str], ...]]:
+    return [([f"p{i}"],) for i in range(count)]
+
+
+@pytest.mark.parametrize("known", [0, 1, 2, 3])
+def test_no_unit_is_left_out_however_many_are_known(
+    store: Store, monkeypatch: pytest.MonkeyPatch, known: int
+) -> None:
+    """With everything known no completion comes that would let procedures in: all must end all the same."""
+    monkeypatch.setattr(scheduler_module, "MAX_PROCEDURES", 7)
+    run(DoubleEngine(), store, numbered(100)[: known * 50])
+    assert len(run(DoubleEngine(), store, numbered(100))) == 100
+
+
+def test_a_bug_in_a_judge_shows_and_loses_no_answer(store: Store) -> None:
+    def judge(i: int) -> Procedure[Outcome]:
+        yield [user(f"p{i}", GREEDY)]
+        if i == 30:
+            raise KeyError("a bug")
+        return Outcome(())
+
+    engine = DoubleEngine()
+    scheduler = Scheduler(engine, store, store.register(engine.identity, {}))
+    ended = 0
+    with pytest.raises(KeyError, match="a bug"):
+        for _ in scheduler.run(range(50), judge):
+            ended += 1
+    answered = scheduler.progress.answered
+    assert 0 < ended < answered <= 50
+    again = DoubleEngine()
+    run(again, store, numbered(50))
+    assert len(again.asked) == 50 - answered
+
+
+def test_a_procedure_must_end_with_an_outcome(store: Store) -> None:
+    def judge(i: int) -> Procedure[Outcome]:
+        yield [user("p", GREEDY)]
+        return None  # type: ignore[return-value]
+
+    engine = DoubleEngine()
+    scheduler = Scheduler(engine, store, store.register(engine.identity, {}))
+    with pytest.raises(TypeError, match="the procedure of 7 ended with None, not with an Outcome"):
+        list(scheduler.run([7], judge))
+
+
+def test_procedures_that_ask_nothing_end(store: Store) -> None:
+    engine = DoubleEngine()
+    done = run(engine, store, [([], [], []), ()])
+    assert [done[i].calls for i in (0, 1)] == [(), ()] and engine.loads == 0
+
+
+class Odd(DoubleEngine):
+    """Does what an engine must not do."""
+
+    def __init__(self, oddity: str) -> None:
+        super().__init__()
+        self.oddity = oddity
+
+    def submit(self, jobs: Sequence[Job]) -> None:
+        if self.oddity == "dies in submit" and any(job.prompt.text == "p40" for job in jobs):
+            raise EngineError("died in submit")
+        super().submit(jobs)
+
+    def completions(self) -> Iterator[Completion]:
+        for completion in super().completions():
+            if self.oddity == "unknown numbers":
+                yield replace(completion, number=completion.number + 10_000)
+            if self.oddity == "forgets" and completion.number % 3 == 0:
+                continue
+            yield replace(completion, response=Response(())) if self.oddity == "no samples" else completion
+
+
+def test_unknown_job_numbers_are_ignored(store: Store) -> None:
+    done = run(Odd("unknown numbers"), store, numbered(20))
+    assert [done[i].outcome.values["texts"] for i in range(20)] == [[f"p{i}/0"] for i in range(20)]  # type: ignore[union-attr]
+
+
+def test_an_engine_that_forgets_requests_does_not_hang_the_run(store: Store) -> None:
+    with pytest.raises(EngineError, match="'double' ended with 10 requests unanswered; what was answered is"):
+        run(Odd("forgets"), store, numbered(30))
+    again = DoubleEngine()
+    run(again, store, numbered(30))
+    assert len(again.asked) == 10
+
+
+def test_an_engine_that_dies_in_submit_loses_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler_module, "MAX_PROCEDURES", 10)
+    with pytest.raises(EngineError, match="died in submit"):
+        run(Odd("dies in submit"), store, numbered(60))
+    again = DoubleEngine()
+    run(again, store, numbered(60))
+    assert 20 <= len(again.asked) <= 30
+
+
+def test_an_answer_without_samples_is_a_failure(store: Store) -> None:
+    done = run(Odd("no samples"), store, numbered(3))
+    assert {f.error for f in done.values()} == {"the engine gave no answer"}
+    assert len(run(DoubleEngine(), store, numbered(3))) == 3
+
+
+def test_a_run_that_is_closed_keeps_its_answers(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.sqlite") as store:
+        engine = DoubleEngine()
+        scheduler = Scheduler(engine, store, store.register(engine.identity, {}))
+        running = scheduler.run(range(50), lambda i: ask([f"p{i}"]))
+        for _ in range(10):
+            next(running)
+        running.close()  # type: ignore[attr-defined]
+    with Store(tmp_path / "s.sqlite") as store:
+        again = DoubleEngine()
+        run(again, store, numbered(50))
+        assert len(again.asked) == 40
+
+
+def test_requests_that_wait_are_bounded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scheduler_module, "MAX_WAITING", 100)
+    engine = DoubleEngine()
+    run(engine, store, [([f"p{i}/{k}" for k in range(10)],) for i in range(200)])
+    assert engine.in_flight_most <= 100 * 10
+
+
+class InOrder(DoubleEngine):
+    """Answers the oldest job first."""
+
+    def submit(self, jobs: Sequence[Job]) -> None:
+        super().submit(jobs)
+        self._queue.sort(key=lambda job: -job.number)
+
+
+def test_a_further_round_goes_before_units_that_have_not_started(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scheduler_module, "MAX_PROCEDURES", 5)
+    engine = InOrder()
+    run(engine, store, [([f"first {i}"], [f"second {i}"]) for i in range(60)])
+    for i in range(60):
+        between = engine.asked.index(f"second {i}") - engine.asked.index(f"first {i}")
+        assert 0 < between <= 10
+
+
+def test_what_a_procedure_asked_of_the_engine_is_counted(store: Store) -> None:
+    run(DoubleEngine(), store, [(["a"],)])
+    done = run(DoubleEngine(), store, [(["a", "b"], ["c", "b"]), (["a"],)])
+    assert [done[i].asked for i in (0, 1)] == [2, 0]
+
+
+def test_fresh_answers_replace_all_older_samples(store: Store) -> None:
+    run(DoubleEngine(lambda prompt, k: f"old {k}"), store, [(["a"],)], n=6)
+    since = time.time()
+    done = run(DoubleEngine(lambda prompt, k: f"new {k}"), store, [(["a"],)], n=2, since=since)
+    assert done[0].outcome is not None and done[0].outcome.values["texts"] == ["new 0", "new 1"]
+    [stored] = store.get([done[0].calls[0].key]).values()
+    assert [sample.text for sample in stored.samples] == ["new 0", "new 1"]
+    again = DoubleEngine()
+    run(again, store, [(["a"],)], n=2, since=since)
+    assert again.asked == [], "a fresh run that goes on does not ask twice"

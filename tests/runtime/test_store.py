@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from authbench.errors import DataError
-from authbench.runtime import store as store_module
+from authbench.runtime import storefile
 from authbench.runtime.engine import ModelIdentity, RenderedPrompt
 from authbench.runtime.export import read_export, write_export
 from authbench.runtime.keys import request_key
@@ -110,7 +110,7 @@ def test_a_cut_file_gives_back_what_can_be_read(tmp_path: Path) -> None:
 def test_a_locked_store_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "s.sqlite"
     keys = filled(path, 1)
-    monkeypatch.setattr(store_module, "BUSY_TIMEOUT", 0.1)
+    monkeypatch.setattr(storefile, "BUSY_TIMEOUT", 0.1)
     holder = sqlite3.connect(path)
     holder.execute("BEGIN IMMEDIATE")
     try:
