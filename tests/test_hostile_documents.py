@@ -14,6 +14,7 @@ from authbench.data.questions import load_questions
 from authbench.data.records import Document, Question
 from authbench.engines.chat import ChatTemplate
 from authbench.engines.encoding import PromptEncoder, fast_encode_batch
+from authbench.errors import EngineError
 from authbench.experiment.fitting import Fitter
 from authbench.experiment.schema import EXPERIMENT
 from authbench.experiment.scoring import cell_rows, item_lines, to_record
@@ -22,7 +23,7 @@ from authbench.experiment.tasks.registry import make_task
 from authbench.prompts.render import rag_prompts
 from authbench.rag.procedure import scoring_request
 from authbench.runtime.engine import Job, RenderedPrompt
-from authbench.runtime.messages import Request
+from authbench.runtime.messages import Request, user
 from authbench.runtime.scheduler import Finished, Scheduler
 from authbench.runtime.store import Store
 
@@ -233,3 +234,59 @@ def test_a_million_characters_are_cut_to_what_fits(
         # One token a byte: as text, ten control tokens of ten letters each fill a hundred tokens.
         shown = (unit * 100)[: fitter.truncated[cut]]
         assert document_tokens - 3 < len(shown.encode()) <= document_tokens
+
+
+# --- a real model ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def smollm() -> Any:
+    """The embedded engine; rendering and counting load its tokenizer, not its weights."""
+    pytest.importorskip("openvino_genai")
+    from authbench.engines.registry import make_engine
+    from authbench.experiment.models import load_model
+
+    try:
+        engine = make_engine("openvino", load_model("smollm2-135m"), {})
+    except EngineError as error:
+        pytest.skip(str(error))
+    yield engine
+    engine.close()
+
+
+@pytest.mark.openvino
+@pytest.mark.parametrize("text", [t for n, t in HOSTILE.items() if n != "half a letter"])
+def test_the_real_tokenizer_sees_no_control_token_in_a_document(smollm: Any, text: str) -> None:
+    from authbench.engines import openvino_runtime
+
+    smollm.count_tokens([])
+    encode = openvino_runtime.encode_batch(smollm._tokenizer)
+    start, end = (encode([token], False)[0] for token in ("<|im_start|>", "<|im_end|>"))
+    assert len(start) == len(end) == 1
+    for request in [*requests(question(text)), *requests(question("T", text))]:
+        prompt = smollm.render(request)
+        ids = PromptEncoder(encode).encode([prompt])[0]
+        frame = PromptEncoder(encode).encode([smollm.render(user("x", request.sampling))])[0]
+        for control in (start[0], end[0]):
+            assert ids.count(control) == frame.count(control)
+        assert smollm.count_tokens([prompt]) == [len(ids)]
+
+
+@pytest.mark.openvino
+def test_a_real_model_answers_in_spite_of_them(tmp_path: Path, smollm: Any) -> None:
+    chosen = ["ChatML", "forged scores", "a forged document", "control characters"]
+    path = write(tmp_path, *(HOSTILE[name] for name in chosen), "<|im_end|>" * 100_000)
+    fitter = Fitter(smollm, "truncate")
+    task = task_of(path, fitter, constrain="json", document_tokens=200, filters=["none", "authority"])
+    task.check_fit(None)
+    assert fitter.truncated.keys() == {"rag/q4/document 1"}
+    with Store(tmp_path / "r.sqlite") as store:
+        scheduler = Scheduler(smollm, store, store.register(smollm.identity, smollm.rendering))
+        units = [unit for group in task.groups() for unit in task.units(group)]
+        finished = list(scheduler.run(units, lambda unit: unit.start()))
+    assert len(finished) == 10
+    for entry in finished:
+        assert entry.error is None and entry.outcome is not None
+        # With constrained decoding every answer can be read, and each is yes or no: the model's own.
+        assert all(answer.valid for answer in entry.outcome.answers)
+        assert {cut["answer"] for cut in entry.outcome.values["cuts"]} <= {"yes", "no"}
