@@ -136,15 +136,15 @@ class VllmEngine(Engine):
 
     def _start(self, files: ModelFiles) -> Any:
         from authbench.engines.vllm_drivers import AsyncDriver, StepDriver, engine_failures
-        from authbench.engines.vllm_environment import gpu_present, prepare_environment
+        from authbench.engines.vllm_environment import gpu_present, output_to_log, prepare_environment
 
         arguments = self._options.arguments(files)
         try:
             self._gpu = gpu_present()
             self._log = prepare_environment(self._options, self._gpu)
-            lora = _lora_request(self._options.lora)
             driver = AsyncDriver if self._options.data_parallel_size > 1 else StepDriver
-            return driver(arguments, lora)
+            with output_to_log(self._log):
+                return driver(arguments, _lora_request(self._options.lora))
         except engine_failures() as error:
             raise explain(error, "load", self._gpu, self._log) from error
 

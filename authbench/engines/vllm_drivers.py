@@ -55,6 +55,8 @@ class StepDriver:
         self.max_model_len = int(self.config.model_config.max_model_len)
         self.max_num_seqs = int(self.config.scheduler_config.max_num_seqs)
         self.tokenizer = _tokenizer(self._engine)
+        self._closed = threading.Event()
+        _watch(self._engine.engine_core, self._closed)
 
     def add(self, name: str, tokens: list[int], parameters: Any) -> None:
         """Hand a request over. `ValueError` if vLLM refuses it."""
@@ -72,6 +74,7 @@ class StepDriver:
 
     def close(self) -> None:
         """Free memory and end processes."""
+        self._closed.set()
         shutdown = getattr(getattr(self._engine, "engine_core", None), "shutdown", None)
         if shutdown is not None:
             shutdown()
@@ -169,6 +172,24 @@ class AsyncDriver:
         self._thread.join(timeout=30)
         if not self._thread.is_alive():
             self._loop.close()
+
+
+def _watch(core: Any, closed: threading.Event) -> None:
+    """Wake the step loop if the engine's own process is killed.
+
+    vLLM notices, but its blocking client (of 0.32) waits on for outputs that will never come.
+    """
+    outputs, resources = getattr(core, "outputs_queue", None), getattr(core, "resources", None)
+    if outputs is None or resources is None or not hasattr(resources, "engine_dead"):
+        return
+
+    def watch() -> None:
+        while not closed.wait(_PATIENCE):
+            if resources.engine_dead:
+                outputs.put_nowait(RuntimeError("the engine's process ended"))
+                return
+
+    threading.Thread(target=watch, name="vllm-watch", daemon=True).start()
 
 
 def engine_failures() -> tuple[type[Exception], ...]:

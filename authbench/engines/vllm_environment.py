@@ -7,7 +7,9 @@ import contextlib
 import json
 import logging.config
 import os
+import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 from authbench.engines.vllm_options import VllmOptions
@@ -79,6 +81,36 @@ def _quieten(log: Path) -> None:
     """Keep the terminal free of what torch and vLLM say around their logs; the log goes at a clean end."""
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"vllm\.")
     atexit.register(log.with_suffix(".json").unlink, missing_ok=True)
+
+
+@contextlib.contextmanager
+def output_to_log(log: Path | None) -> Iterator[None]:
+    """Let what vLLM and its other processes print go to its log while they are started.
+
+    Processes started in the meantime keep it for good; this one's own output goes where it went before.
+    """
+    if log is None:
+        yield
+        return
+    saved = {number: os.dup(number) for number in (1, 2)}
+    streams = sys.stdout, sys.stderr
+    for stream in streams:
+        stream.flush()
+    sys.stdout, sys.stderr = (os.fdopen(os.dup(saved[number]), "w", buffering=1) for number in (1, 2))
+    ours = sys.stdout, sys.stderr
+    file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        for number in saved:
+            os.dup2(file, number)
+        yield
+    finally:
+        for number, copy in saved.items():
+            os.dup2(copy, number)
+            os.close(copy)
+        os.close(file)
+        sys.stdout, sys.stderr = streams
+        for stream in ours:
+            stream.close()
 
 
 def discard_log(log: Path | None) -> None:

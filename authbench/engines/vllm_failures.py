@@ -64,7 +64,7 @@ def _cause(error: BaseException, log: Path | None) -> str:
         return (memory or own)[0]
     logged = _logged_errors(log)
     memory = [m for m in logged if _MEMORY.search(m)]
-    return (memory or logged or own or messages)[-1]
+    return (memory or logged or own or ["its process ended without a word, as if killed for its memory"])[-1]
 
 
 def _first_line(error: BaseException) -> str:
