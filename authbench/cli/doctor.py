@@ -130,7 +130,7 @@ def _data() -> list[dict[str, Any]]:
 
 
 def _store(results: Path) -> str:
-    from authbench.experiment.running import STORE_FILE
+    from authbench.experiment.jobs import STORE_FILE
 
     path = results / STORE_FILE
     if not path.is_file():

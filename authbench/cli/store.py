@@ -106,7 +106,7 @@ def export(results: Path, models: Sequence[str], output: Path) -> None:
 
 
 def _open(results: Path) -> Store:
-    from authbench.experiment.running import STORE_FILE
+    from authbench.experiment.jobs import STORE_FILE
     from authbench.runtime.store import Store
 
     path = results / STORE_FILE

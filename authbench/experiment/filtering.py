@@ -14,8 +14,9 @@ from authbench.data.records import Question
 from authbench.engines.registry import default_engine, make_engine
 from authbench.errors import ConfigError, DataError
 from authbench.experiment.fitting import Fitter
+from authbench.experiment.jobs import STORE_FILE
 from authbench.experiment.models import load_model
-from authbench.experiment.running import STORE_FILE, Observer, Silent
+from authbench.experiment.running import Observer, Silent
 from authbench.prompts.render import RagPrompts, rag_prompts
 from authbench.rag.documents import cut_documents
 from authbench.rag.filters import ASKED, Filter

@@ -25,6 +25,7 @@ class Fitter:
         text_chars: the experiment's own limit, or None.
         truncated: items whose texts were cut, with the budget used.
         overflows: items that did not fit, with their tokens (policy `note`).
+        met: those of `overflows` that were asked for since it was last emptied.
         recorded: budgets of an earlier run, used instead of deciding anew (`authbench score`).
     """
 
@@ -33,6 +34,7 @@ class Fitter:
     text_chars: int | None = None
     truncated: dict[str, int] = field(default_factory=dict)
     overflows: dict[str, int] = field(default_factory=dict)
+    met: set[str] = field(default_factory=set)
     recorded: Mapping[str, int] | None = None
     _known: dict[str, int | None] = field(default_factory=dict)
 
@@ -48,6 +50,8 @@ class Fitter:
         """
         if item not in self._known:
             self._known[item] = self._decide(item, make)
+        if item in self.overflows:
+            self.met.add(item)
         return self._known[item]
 
     def _decide(self, item: str, make: Callable[[int | None], Sequence[Request]]) -> int | None:
@@ -62,18 +66,21 @@ class Fitter:
         if self.policy == "note":
             self.overflows[item] = tokens
             return self.text_chars
+        if self._longest(make(0), limit) > limit:
+            raise ConfigError(
+                f"{item}: a prompt of {tokens} tokens does not fit the context of {limit} tokens of "
+                f"{self.engine.identity.model}, even without its texts\nuse a model with a longer context"
+            )
         if self.policy == "error":
             raise ConfigError(
-                f"{item}: a prompt of {tokens} tokens does not fit the context of {limit}\n"
+                f"{item}: a prompt of {tokens} tokens does not fit the context of {limit} of "
+                f"{self.engine.identity.model}\n"
                 "cut its texts with --set overflow=truncate or --set text_chars=N, or use another model"
             )
-        for budget in BUDGETS:
-            if self.text_chars is not None and budget >= self.text_chars:
-                continue
-            if self._longest(make(budget), limit) <= limit:
-                self.truncated[item] = budget
-                return budget
-        raise ConfigError(f"{item}: does not fit the context of {limit} tokens even without its texts")
+        smaller = [budget for budget in BUDGETS if self.text_chars is None or budget < self.text_chars]
+        budget = next(budget for budget in smaller if self._longest(make(budget), limit) <= limit)
+        self.truncated[item] = budget
+        return budget
 
     def _longest(self, requests: Sequence[Request], limit: int) -> int:
         """Tokens of the longest request with its answer; an upper bound where that is enough."""

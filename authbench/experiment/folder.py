@@ -14,6 +14,15 @@ from authbench.errors import ConfigError, DataError
 FORMAT = 1
 #: Keys of a configuration that do not change what an answer means.
 _IRRELEVANT = ("models", "engine", "title", "description")
+#: What `run.json` must have for a run to be continued or measured again.
+_NEEDED: Mapping[str, type] = {
+    "experiment": str,
+    "config": dict,
+    "engine": dict,
+    "model": dict,
+    "identity": dict,
+}
+_OUT = "use --fresh to replace it, or another --results folder"
 
 
 class RunFolder:
@@ -27,15 +36,24 @@ class RunFolder:
 
     def read(self) -> dict[str, Any] | None:
         """The run's facts; None where there is no run. Raises `DataError` if the file is damaged."""
-        if not self.run.is_file():
-            return None
         try:
             facts = json.loads(self.run.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise DataError(f"{self.run} is damaged ({error}); use --fresh to replace this run") from None
-        if not isinstance(facts, dict):
-            raise DataError(f"{self.run} is damaged (no mapping); use --fresh to replace this run")
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise DataError(f"{self.run} cannot be read: {error.strerror}") from None
+        except (ValueError, RecursionError) as error:
+            raise self._damaged(str(error)) from None
+        if not isinstance(facts, dict) or "format" not in facts:
+            raise self._damaged("it is no mapping with a format")
+        if facts["format"] == FORMAT:
+            for key, kind in _NEEDED.items():
+                if not isinstance(facts.get(key), kind):
+                    raise self._damaged(f"{key!r} is missing or of the wrong kind")
         return facts
+
+    def _damaged(self, why: str) -> DataError:
+        return DataError(f"{self.run} is damaged: {why}\n`authbench run` with --fresh replaces this run")
 
     def check(self, config: Mapping[str, Any], engine: str, limit: int | None) -> None:
         """Refuse to mix two experiments in one folder.
@@ -47,23 +65,45 @@ class RunFolder:
         facts = self.read()
         if facts is None:
             return
-        out = "use --fresh to replace it, or another --results folder"
-        if facts.get("format") != FORMAT:
+        if facts["format"] != FORMAT:
             raise ConfigError(
-                f"{self.path} was written by authbench {facts.get('authbench')} "
-                f"(format {facts.get('format')}), "
-                f"this is {__version__} (format {FORMAT}); {out}"
+                f"{self.path} was written by authbench {facts.get('authbench')} (format {facts['format']}), "
+                f"this is {__version__} (format {FORMAT})\n{_OUT}"
             )
-        if facts["engine"]["name"] != engine:
+        if facts["engine"].get("name") != engine:
             raise ConfigError(
-                f"{self.path} was made with --engine {facts['engine']['name']}, not {engine}; {out}"
+                f"{self.path} was made with --engine {facts['engine'].get('name')}, not {engine}\n{_OUT}"
             )
-        differences = list(_differences(facts["config"], config))
-        if differences:
-            shown = "; ".join(f"{key}: {old} there, {new} here" for key, old, new in differences[:4])
-            raise ConfigError(f"{self.path} holds a run of another configuration ({shown})\n{out}")
+        self._refuse("configuration", _differences(facts["config"], config))
         if limit is not None and facts.get("status") == "complete" and facts.get("limit") is None:
-            raise ConfigError(f"{self.path} holds a whole run, and --limit {limit} would replace it; {out}")
+            raise ConfigError(f"{self.path} holds a whole run, and --limit {limit} would replace it\n{_OUT}")
+
+    def check_model(self, identity: Mapping[str, Any], rendering_hash: str) -> None:
+        """Refuse to go on with a model whose answers would be others: `ConfigError` with the difference."""
+        facts = self.read()
+        if facts is None:
+            return
+        old = {**facts["identity"], "chat template": facts.get("rendering_hash")}
+        self._refuse("model", _differences(old, {**identity, "chat template": rendering_hash}))
+
+    def _refuse(self, what: str, differences: Iterable[tuple[str, object, object]]) -> None:
+        shown = [f"{key}: {_short(old)} there, {_short(new)} here" for key, old, new in differences]
+        if shown:
+            more = f"; and {len(shown) - 4} more" if len(shown) > 4 else ""
+            raise ConfigError(
+                f"{self.path} holds a run of another {what} ({'; '.join(shown[:4])}{more})\n{_OUT}"
+            )
+
+    def unfinished_fresh(self, config: Mapping[str, Any]) -> float | None:
+        """When a `--fresh` run of this configuration began that has not ended well; None if there is none."""
+        try:
+            facts = self.read()
+        except DataError:
+            return None
+        if facts is None or facts["format"] != FORMAT or any(_differences(facts["config"], config)):
+            return None
+        since = facts.get("fresh_since")
+        return since if facts.get("status") != "complete" and isinstance(since, float) else None
 
     def write_run(self, facts: Mapping[str, Any]) -> None:
         """Write `run.json`."""
@@ -96,6 +136,11 @@ class RunFolder:
                 f"{file} cannot be written: {error.strerror}; the answers are kept in the store, "
                 "the same command continues"
             ) from None
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:12]}..{text[-12:]}"
 
 
 def _differences(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from reprlib import Repr
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -14,6 +15,7 @@ from authbench.paths import share_dir
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
+    from pydantic_core import ErrorDetails
 
     from authbench.experiment.schema import AnyExperiment
 
@@ -48,6 +50,8 @@ def find_config(name: str) -> Path:
     for candidate in (shipped / name, shipped / f"{name}.yaml", shipped.parent / name):
         if candidate.is_file():
             return candidate
+    if path.is_dir():
+        raise ConfigError(f"{name} is a folder, not a configuration; name its files, such as {path}/*.yaml")
     known = sorted(p.stem for p in shipped.glob("*.yaml"))
     hint = did_you_mean(path.stem, known)
     raise ConfigError(f"no configuration {name}{hint}\n`authbench list configs` shows those that ship")
@@ -80,18 +84,19 @@ def load_experiment(
     passed = []
     if engine is not None:
         values["engine"] = {"name": engine}
+        _passed(lines, ("engine",), f"--engine {engine}")
         passed.append("engine.name")
     if models is not None:
         values["models"] = list(models)
-        passed.append("models")
+        passed.append(_passed(lines, ("models",), f"--models {','.join(models)}"))
     for text in sets:
-        passed.append(_apply(values, text))
+        passed.append(_apply(values, lines, text))
     task = values.get("task")
-    if task not in TASKS:
+    if not isinstance(task, str) or task not in TASKS:
         known = ", ".join(TASKS)
         hint = did_you_mean(str(task), tuple(TASKS)) if task else ""
         where = _where(path, lines, ("task",))
-        raise ConfigError(f"{where}: task is {task!r}; it must be one of {known}{hint}")
+        raise ConfigError(f"{where}: task is {_shown(task)}; it must be one of {known}{hint}")
     try:
         settings = EXPERIMENT.validate_python(values)
     except ValidationError as error:
@@ -110,52 +115,71 @@ def read_yaml(path: Path, model: type[BaseModel]) -> Any:
         raise ConfigError(_complaint(path, lines, error, model)) from None
 
 
-Lines = dict[tuple[str | int, ...], tuple[Path, int]]
+#: Where the value of a key comes from: `file:line`, or the option of the command line.
+Lines = dict[tuple[str | int, ...], str]
 
 
 def _read(path: Path, seen: tuple[Path, ...] = ()) -> tuple[dict[str, Any], Lines]:
     """A YAML mapping with what it extends, and the line of every key."""
     if path.resolve() in seen:
         raise ConfigError(f"{path}: `extends` goes in a circle ({' -> '.join(p.name for p in seen)})")
+    values, node = _parse(path)
+    if not isinstance(values, dict):
+        kind = "empty" if values is None else f"a {type(values).__name__}"
+        raise ConfigError(f"{path}: must be a mapping of keys to values, it is {kind}")
+    lines: Lines = {}
+    _note_lines(node, (), path, lines, set())
+    parent = values.pop("extends", None)
+    if parent is None:
+        return values, lines
+    if not isinstance(parent, str) or not (path.parent / parent).is_file():
+        where = _where(path, lines, ("extends",))
+        raise ConfigError(f"{where}: extends {_shown(parent)}, which is no file beside {path.name}")
+    base, base_lines = _read(path.parent / parent, (*seen, path.resolve()))
+    return _merge(base, values), {**base_lines, **lines}
+
+
+def _parse(path: Path) -> tuple[Any, yaml.Node | None]:
+    """What a YAML file says, and the nodes that know their lines."""
     try:
-        text = path.read_text(encoding="utf-8")
-        node = yaml.compose(text, Loader=yaml.SafeLoader)
-        values = yaml.safe_load(text)
+        text = path.read_text(encoding="utf-8-sig")
+        return yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 text ({error})") from None
+        raise ConfigError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from None
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = f":{mark.line + 1}" if mark else ""
         raise ConfigError(f"{path}{line}: not valid YAML: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: not valid YAML: {error}") from None
-    if not isinstance(values, dict):
-        kind = "empty" if values is None else f"a {type(values).__name__}"
-        raise ConfigError(f"{path}: must be a mapping of keys to values, it is {kind}")
-    lines: Lines = {}
-    _note_lines(node, (), path, lines)
-    parent = values.pop("extends", None)
-    if parent is None:
-        return values, lines
-    if not isinstance(parent, str) or not (path.parent / parent).is_file():
-        where = _where(path, lines, ("extends",))
-        raise ConfigError(f"{where}: extends {parent!r}, which is no file beside {path.name}")
-    base, base_lines = _read(path.parent / parent, (*seen, path.resolve()))
-    return _merge(base, values), {**base_lines, **lines}
+    except yaml.reader.ReaderError as error:
+        raise ConfigError(f"{path}: not text: {error.reason} at character {error.position}") from None
+    except (ValueError, RecursionError) as error:  # such as the date 2024-13-45
+        what = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise ConfigError(f"{path}: not valid YAML: {what}") from None
 
 
-def _note_lines(node: yaml.Node | None, at: tuple[str | int, ...], path: Path, lines: Lines) -> None:
+def _note_lines(
+    node: yaml.Node | None, at: tuple[str | int, ...], path: Path, lines: Lines, seen: set[int]
+) -> None:
+    """Where each key stands. Nodes that an alias names again are noted once: they may hold themselves."""
+    if node is None or id(node) in seen:
+        return
+    seen.add(id(node))
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             here = (*at, str(key.value))
-            lines[here] = (path, key.start_mark.line + 1)
-            _note_lines(value, here, path, lines)
+            place = f"{path}:{key.start_mark.line + 1}"
+            if here in lines:
+                raise ConfigError(
+                    f"{place}: the key '{key.value}' stands there twice, first at {lines[here]}"
+                )
+            lines[here] = place
+            _note_lines(value, here, path, lines, seen)
     elif isinstance(node, yaml.SequenceNode):
         for index, value in enumerate(node.value):
-            lines[(*at, index)] = (path, value.start_mark.line + 1)
-            _note_lines(value, (*at, index), path, lines)
+            lines[(*at, index)] = f"{path}:{value.start_mark.line + 1}"
+            _note_lines(value, (*at, index), path, lines, seen)
 
 
 def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,39 +190,53 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _apply(values: dict[str, Any], text: str) -> str:
+def _passed(lines: Lines, at: tuple[str, ...], option: str) -> str:
+    """Note that the command line gave a key, and so everything below it; gives the dotted key."""
+    for below in [key for key in lines if key[: len(at)] == at]:
+        del lines[below]
+    lines[at] = option
+    return ".".join(at)
+
+
+def _apply(values: dict[str, Any], lines: Lines, text: str) -> str:
     """Apply one `--set key.path=value`; gives the dotted key."""
     key, equals, raw = text.partition("=")
-    key = key.strip()
-    if not equals or not key:
+    at = tuple(key.strip().split("."))
+    if not equals or not all(at):
         raise ConfigError(f"--set {text}: write it as key=value, such as dataset.lists=50")
     try:
         value = yaml.safe_load(raw) if raw.strip() else raw
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):
         raise ConfigError(f"--set {text}: the value is not valid YAML; quote it") from None
-    *parents, last = key.split(".")
     target = values
-    for part in parents:
+    for part in at[:-1]:
         inner = target.get(part)
         if isinstance(inner, str) and part == "engine":
             inner = {"name": inner}
         elif inner is None:
             inner = {}
         elif not isinstance(inner, dict):
-            raise ConfigError(f"--set {text}: {part} is {inner!r}, it has no keys below it")
+            raise ConfigError(f"--set {text}: {part} is {_shown(inner)}, it has no keys below it")
         target[part] = inner = dict(inner)
         target = inner
-    target[last] = value
-    return key
+    target[at[-1]] = value
+    return _passed(lines, at, f"--set {text}")
 
 
 def _where(path: Path, lines: Lines, at: tuple[str | int, ...]) -> str:
-    """`file:line` of a key, or of the nearest key above it that stands in a file."""
+    """Where a key, or the nearest one above it that stands anywhere, comes from."""
     for end in range(len(at), 0, -1):
         if at[:end] in lines:
-            file, line = lines[at[:end]]
-            return f"{file}:{line}"
+            return lines[at[:end]]
     return str(path)
+
+
+def _shown(value: object) -> str:
+    """A value in a message: short, whatever it holds."""
+    short = Repr()
+    short.maxstring = short.maxother = 60
+    short.maxlevel = 3
+    return short.repr(value)
 
 
 def _complaint(path: Path, lines: Lines, error: ValidationError, model: type[BaseModel]) -> str:
@@ -218,14 +256,27 @@ def _complaint(path: Path, lines: Lines, error: ValidationError, model: type[Bas
         return f"{where}: unknown key '{dotted}'{hint}; known here: {', '.join(known)}{more}"
     if first["type"] == "missing":
         return f"{where}: '{dotted}' is missing{more}"
-    message = first["msg"][:1].lower() + first["msg"][1:]
-    hint = ""
-    if first["type"] == "literal_error":
-        expected = str(first.get("ctx", {}).get("expected", ""))
-        hint = did_you_mean(
-            str(first["input"]), [w.strip("'") for w in expected.replace(" or ", ", ").split(", ")]
-        )
-    return f"{where}: {dotted} is {first['input']!r}: {message}{hint}{more}"
+    return f"{where}: {dotted} is {_shown(first['input'])}: {_message(first)}{more}"
+
+
+def _message(complaint: ErrorDetails) -> str:
+    """Pydantic's words, where they say what a person who writes YAML needs; else our own."""
+    kind, context = complaint["type"], complaint.get("ctx", {})
+    if kind in ("model_type", "model_attributes_type", "dict_type", "mapping_type"):
+        return "it must be a mapping of keys to values"
+    if kind == "too_short":
+        return f"at least {context['min_length']} is needed"
+    if kind == "string_too_short":
+        return "it must not be empty"
+    if kind == "tuple_type":
+        return "it must be a list"
+    if kind == "value_error":
+        return str(context["error"])
+    message = complaint["msg"][:1].lower() + complaint["msg"][1:]
+    if kind == "literal_error":
+        words = str(context.get("expected", "")).replace(" or ", ", ").split(", ")
+        message += did_you_mean(str(complaint["input"]), [word.strip("'") for word in words])
+    return message
 
 
 def _fields_at(model: type[BaseModel], at: tuple[str | int, ...]) -> list[str]:

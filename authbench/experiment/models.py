@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from authbench.errors import ConfigError, did_you_mean
@@ -22,28 +23,42 @@ def load_model(name: str, beside: Path | None = None) -> ModelConfig:
     """The model of this name.
 
     Args:
-        name: of a file in `configs/models`, a path to a folder or a `.gguf` file, or a hub id (`org/model`).
+        name: of a file in `configs/models`, a path to such a file, to a folder or to a `.gguf` file, or a hub
+            id (`org/model`); the id of a described model means that description, with its chat template
+            arguments.
         beside: the experiment's file, whose folder is looked in as well.
 
     Raises:
         ConfigError: no such model, with the nearest known one.
     """
-    from authbench.experiment.schema import ModelFile
-
     known = known_models(beside)
     if name in known:
-        file: ModelFile = read_yaml(known[name], ModelFile)
-        values = file.model_dump(exclude={"note"}, exclude_none=True)
-        return ModelConfig(name=name, **values)
+        return _described(known[name])
     path = Path(name).expanduser()
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        return _described(path)
     if path.suffix == ".gguf" and path.is_file():
         return ModelConfig(name=path.stem, id=path.stem, gguf={"path": str(path)})
-    if path.is_dir():
-        return ModelConfig(name=path.name, id=path.name, path=str(path))
-    if name.count("/") == 1 and not name.startswith((".", "~", "/")):
-        return ModelConfig(name=name.replace("/", "--"), id=name)
+    if path.is_dir() and path.resolve().name:
+        folder = path.resolve().name
+        return ModelConfig(name=folder, id=folder, path=str(path))
+    if name.count("/") == 1 and all(part.strip(". ") for part in name.split("/")) and name[0] not in "~/":
+        return _with_id(name, known) or ModelConfig(name=name.replace("/", "--"), id=name)
     hint = did_you_mean(name, sorted(known))
     raise ConfigError(
         f"unknown model '{name}'{hint}\n"
         "give a name of `authbench list models`, a hub id (org/model), or a path to a folder or .gguf file"
     )
+
+
+def _described(path: Path) -> ModelConfig:
+    from authbench.experiment.schema import ModelFile
+
+    file: ModelFile = read_yaml(path, ModelFile)
+    return ModelConfig(name=path.stem, **file.model_dump(exclude={"note"}, exclude_none=True))
+
+
+def _with_id(hub_id: str, known: Mapping[str, Path]) -> ModelConfig | None:
+    """The described model of a hub id, if there is one."""
+    models = (_described(path) for path in known.values())
+    return next((model for model in models if model.id.lower() == hub_id.lower()), None)

@@ -9,13 +9,12 @@ from pathlib import Path
 from authbench.engines.registry import make_engine
 from authbench.errors import ConfigError
 from authbench.experiment.fitting import Fitter
+from authbench.experiment.jobs import STORE_FILE, Job, plan_jobs
 from authbench.experiment.loading import Experiment
-from authbench.experiment.running import STORE_FILE, Job, plan_jobs
-from authbench.experiment.tasks.base import Group, Task, take
+from authbench.experiment.tasks.base import Group, Task, first_round, take
 from authbench.experiment.tasks.registry import make_task
 from authbench.runtime.engine import Engine, RenderedPrompt
 from authbench.runtime.keys import KeyMaker
-from authbench.runtime.messages import Request
 from authbench.runtime.store import Store
 
 #: Characters of English text per token, for estimates where there is no tokenizer.
@@ -41,7 +40,7 @@ class CellPlan:
         calls: requests before merging; later rounds (of RAG, LCR) are not in it.
         unique_calls: different requests among them.
         new_calls: of these, not asked by an earlier group of the plan and not in the store.
-        overflows: items with a prompt that does not fit the model's context.
+        overflows: items with a prompt that does not fit the model's context; the run's policy decides.
         example: a rendered prompt.
     """
 
@@ -65,7 +64,7 @@ def plan(experiments: Sequence[Experiment], results: Path, limit: int | None = N
     rows: list[CellPlan] = []
     seen: set[bytes] = set()
     store_path = results / STORE_FILE
-    store = Store(store_path) if store_path.is_file() else None
+    store = Store(store_path, read_only=True) if store_path.is_file() else None
     try:
         for job in plan_jobs(experiments):
             rows += _plan_job(job, seen, store, limit)
@@ -95,7 +94,7 @@ def _plan_group(
     limit: int | None,
 ) -> CellPlan:
     make_key = KeyMaker(engine.identity)
-    before = len(task.fitter.overflows)
+    task.fitter.met.clear()
     items = calls = 0
     prompts: dict[bytes, RenderedPrompt] = {}
     for unit in take(task.units(group), limit):
@@ -117,19 +116,9 @@ def _plan_group(
         unique_calls=len(prompts),
         new_calls=len(fresh) - len(known),
         tokens=_tokens(engine, list(prompts.values())),
-        overflows=len(task.fitter.overflows) - before,
+        overflows=len(task.fitter.met),
         example=example,
     )
-
-
-def first_round(procedure: object) -> Sequence[Request]:
-    """What a procedure asks first; it is closed afterwards."""
-    try:
-        requests: Sequence[Request] = next(procedure)  # type: ignore[call-overload]
-    except StopIteration:
-        return ()
-    procedure.close()  # type: ignore[attr-defined]
-    return requests
 
 
 def _tokens(engine: Engine, prompts: Sequence[RenderedPrompt]) -> Tokens:

@@ -8,13 +8,16 @@ from typing import Any
 
 from authbench.engines.replay import RecordedEngine
 from authbench.errors import ConfigError, DataError
+from authbench.experiment.facts import measured_facts
 from authbench.experiment.fitting import Fitter
 from authbench.experiment.folder import FORMAT, RunFolder
+from authbench.experiment.jobs import STORE_FILE, Job
 from authbench.experiment.loading import Experiment
-from authbench.experiment.running import STORE_FILE, Job, Prepared, judge, write_results
+from authbench.experiment.running import Prepared, judge, write_results
 from authbench.experiment.schema import EXPERIMENT
 from authbench.experiment.tasks.registry import make_task
 from authbench.runtime.engine import ModelConfig, ModelIdentity
+from authbench.runtime.keys import rendering_digest
 from authbench.runtime.scheduler import Scheduler
 from authbench.runtime.store import ModelRecord, Store
 
@@ -40,29 +43,45 @@ def rescore(path: Path) -> RunFolder:
     store_path = path.parent.parent / STORE_FILE
     if not store_path.is_file():
         raise DataError(f"no store at {store_path}: the answers of this run are not on this machine")
-    with Store(store_path) as store:
+    with Store(store_path, read_only=True) as store:
         number, engine = _recorded(store, facts, store_path)
-        prepared = _prepare(facts, engine)
-        judge([prepared], Scheduler(engine, store, number), facts["limit"])
+        prepared = _prepare(facts, engine, folder)
+        judge([prepared], Scheduler(engine, store, number), facts.get("limit"))
     _refuse_gaps(prepared, facts, path)
+    facts |= measured_facts(prepared.task, prepared.answered, facts.get("limit"), facts.get("fresh_since"))
     write_results(prepared, folder, facts)
+    folder.write_run(facts)
     return folder
 
 
 def _recorded(store: Store, facts: Mapping[str, Any], path: Path) -> tuple[int, RecordedEngine]:
+    """The model as it was asked: with the chat template of this run, where it was asked with several."""
     identity = ModelIdentity(**facts["identity"])
-    for number, record in store.models():
-        if record.identity == identity:
-            return number, RecordedEngine(ModelRecord(identity, record.rendering), {})
-    raise DataError(f"{path} has no answers of {identity.model} ({identity.family}, {identity.precision})")
+    same = [(number, record) for number, record in store.models() if record.identity == identity]
+    if not same:
+        raise DataError(
+            f"{path} has no answers of {identity.model} ({identity.family}, {identity.precision})"
+        )
+    wanted = facts.get("rendering_hash")
+    exact = [pair for pair in same if rendering_digest(pair[1].rendering) == wanted]
+    number, record = (exact or same)[0]
+    return number, RecordedEngine(ModelRecord(identity, record.rendering), {})
 
 
-def _prepare(facts: Mapping[str, Any], engine: RecordedEngine) -> Prepared:
-    settings = EXPERIMENT.validate_python(facts["config"])
-    model = {k: v for k, v in facts["model"].items() if k != "precision"}
+def _prepare(facts: Mapping[str, Any], engine: RecordedEngine, folder: RunFolder) -> Prepared:
+    from pydantic import ValidationError
+
+    try:
+        settings = EXPERIMENT.validate_python(facts["config"])
+        model = ModelConfig(**{k: v for k, v in facts["model"].items() if k != "precision"})
+    except (ValidationError, TypeError) as error:
+        why = "; ".join(str(error).splitlines()[:3])
+        raise ConfigError(
+            f"{folder.run}: this authbench does not understand its configuration: {why}"
+        ) from None
     experiment = Experiment(facts["experiment"], Path(facts["experiment"]), settings)
-    job = Job(experiment, ModelConfig(**model), facts["engine"]["name"], facts["engine"]["settings"])
-    fitter = Fitter(engine, text_chars=settings.text_chars, recorded=facts["truncated"])
+    job = Job(experiment, model, facts["engine"]["name"], facts["engine"].get("settings", {}))
+    fitter = Fitter(engine, text_chars=settings.text_chars, recorded=facts.get("truncated", {}))
     task = make_task(settings, fitter)
     return Prepared(job, task, task.groups())
 

@@ -19,6 +19,17 @@ Name = Annotated[str, Field(min_length=1)]
 T = TypeVar("T")
 
 
+def _as_tuple(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+def _each_once(values: tuple[T, ...]) -> tuple[T, ...]:
+    for place, value in enumerate(values):
+        if value in values[:place]:
+            raise ValueError(f"the same value stands there twice: {value!r}")
+    return values
+
+
 class Settings(BaseModel):
     """Base of all parts of a configuration: strict about keys, and immutable."""
 
@@ -54,9 +65,14 @@ class AuthorityDataset(Settings):
     scale: Literal["fine", "coarse"] = "fine"
     lists: int = Field(default=500, ge=1)
     seed: int = 0
-    domains: tuple[str, ...] | None = None
+    domains: tuple[str, ...] | None = Field(default=None, min_length=1)
     columns: Mapping[str, str] | None = None
     path: str | None = None
+
+    @field_validator("domains")
+    @classmethod
+    def _domains_once(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return None if value is None else _each_once(value)
 
 
 class PairDataset(AuthorityDataset):
@@ -101,15 +117,7 @@ class Base(Settings):
     def _engine_by_name(cls, value: object) -> object:
         return {"name": value} if isinstance(value, str) else value
 
-
-def _as_tuple(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
-
-
-def _each_once(values: tuple[T, ...]) -> tuple[T, ...]:
-    if len(set(values)) < len(values):
-        raise ValueError("the same value stands there twice")
-    return values
+    _models_once = field_validator("models")(_each_once)
 
 
 class ListwiseExperiment(Base):
@@ -128,10 +136,11 @@ class ListwiseExperiment(Base):
     judges: tuple[ListJudge, ...] = Field(
         default=("point", "list-rank", "list-score", "pair-rank", "pair-score"), min_length=1
     )
-    anchors: int = Field(default=5, ge=1)
+    anchors: int = Field(default=5, ge=1, le=10)
     scoring: Literal["text", "logprob"] = "text"
 
     _one_or_many = field_validator("context", "judges", "models", mode="before")(_as_tuple)
+    _once = field_validator("context", "judges")(_each_once)
 
 
 class PairwiseExperiment(Base):
@@ -151,6 +160,7 @@ class PairwiseExperiment(Base):
     order: Literal["drawn", "both"] = "drawn"
 
     _one_or_many = field_validator("context", "judges", "models", mode="before")(_as_tuple)
+    _once = field_validator("context", "judges")(_each_once)
 
 
 class RagDataset(Settings):

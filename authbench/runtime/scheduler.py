@@ -8,7 +8,7 @@ merged; the rest goes to the engine, and a procedure goes on the moment its last
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Generic, TypeVar
@@ -128,7 +128,9 @@ class Scheduler:
         self._ready: deque[tuple[_Live[object], list[Response] | None]] = deque()
         self._finished: deque[Finished[object]] = deque()
 
-    def run(self, units: Iterable[U], start: Callable[[U], Procedure[Outcome]]) -> Iterator[Finished[U]]:
+    def run(
+        self, units: Iterable[U], start: Callable[[U], Procedure[Outcome]]
+    ) -> Generator[Finished[U], None, None]:
         """Run a procedure for each unit and yield them as they end, in no particular order.
 
         Args:

@@ -269,7 +269,7 @@ def test_a_run_that_is_closed_keeps_its_answers(tmp_path: Path) -> None:
         running = scheduler.run(range(50), lambda i: ask([f"p{i}"]))
         for _ in range(10):
             next(running)
-        running.close()  # type: ignore[attr-defined]
+        running.close()
     with Store(tmp_path / "s.sqlite") as store:
         again = DoubleEngine()
         run(again, store, numbered(50))

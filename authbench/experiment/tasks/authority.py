@@ -43,7 +43,13 @@ def load_data(settings: ListwiseExperiment | PairwiseExperiment) -> AuthorityDat
 def data_use(data: AuthorityData, dataset: AuthorityDataset) -> DataUse:
     """The data's files, what was left out of it, and the seed of what was drawn."""
     files = [record.to_dict() for record in data.files]
-    return DataUse(files, dict(data.dropped), {"dataset.seed": dataset.seed})
+    notes = []
+    for why, count in data.dropped.items():
+        if why == "no text":
+            notes.append(f"{count:,} sources without text are left out of every context.")
+        elif why.startswith("official"):
+            notes.append(f"{count:,} {why} are left out: of level 10, or without text.")
+    return DataUse(files, dict(data.dropped), {"dataset.seed": dataset.seed}, notes)
 
 
 class Prompts:

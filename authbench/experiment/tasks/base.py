@@ -14,7 +14,7 @@ from typing import Any
 
 from authbench.experiment.fitting import Fitter
 from authbench.experiment.schema import Base
-from authbench.runtime.messages import VALID, Outcome, Procedure
+from authbench.runtime.messages import VALID, Outcome, Procedure, Request
 
 #: The columns that place a row in a table; null where they do not apply.
 DIMENSIONS = (
@@ -80,11 +80,19 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class DataUse:
-    """The data behind an experiment, for `run.json`: files with hashes, counts of what was left out."""
+    """The data behind an experiment, for `run.json`.
+
+    Attributes:
+        files: with size, SHA-256 and where they were found.
+        dropped: what was left out and why, with counts.
+        seeds: of what was drawn.
+        notes: sentences that a reader of the numbers should know.
+    """
 
     files: Sequence[Mapping[str, Any]] = ()
     dropped: Mapping[str, Any] = field(default_factory=dict)
     seeds: Mapping[str, Any] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
 
 class Task(ABC):
@@ -96,7 +104,7 @@ class Task(ABC):
     def check_fit(self, limit: int | None) -> None:
         """Decide for every item what of its texts fits the model, before any weights are loaded.
 
-        Raises `ConfigError` under the policy `error`. Tasks that show no texts need not do anything.
+        Raises `ConfigError` under the policy `error`.
         """
 
     @abstractmethod
@@ -122,6 +130,16 @@ class Task(ABC):
     @abstractmethod
     def data(self) -> DataUse:
         """Where the items come from."""
+
+
+def first_round(procedure: Procedure[Outcome]) -> Sequence[Request]:
+    """What a procedure asks first; it is closed afterwards."""
+    try:
+        return next(procedure)
+    except StopIteration:
+        return ()
+    finally:
+        procedure.close()
 
 
 def take(units: Iterator[Unit], limit: int | None) -> Iterator[Unit]:

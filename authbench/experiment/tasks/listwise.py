@@ -38,11 +38,11 @@ class ListwiseTask(Task):
         self._lists = {domain: lists_of(self._data, domain, count, seed) for domain in self._data.domains}
 
     def check_fit(self, limit: int | None) -> None:
-        """Looks at every list with texts; lists without fit any model."""
-        if "with" in self._settings.context:
-            for domain, items in self._lists.items():
+        """Looks at every list."""
+        for domain, items in self._lists.items():
+            for context in self._settings.context:
                 for item in items[:limit]:
-                    self.prompts_for(item, domain, "with")
+                    self.prompts_for(item, domain, context)
 
     def groups(self) -> Sequence[Group]:
         """Domain by domain, context by context, judges in the order of the configuration."""
