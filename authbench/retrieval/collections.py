@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from authbench.data.fetch import FileRecord
 from authbench.errors import DataError
 from authbench.retrieval.passages import Corpus, MemoryCorpus, read_corpus
 from authbench.retrieval.rankingfile import read_ranking_file
@@ -30,6 +31,7 @@ class Collection:
         files: the files it was read from; empty for `ir_datasets`.
         run: the first stage that came with the texts, or None.
         n_unnamed: queries of a ranking file that have no hits, and so no identifier.
+        records: the files with their hashes, for provenance; filled in by `load_collection`.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Collection:
     files: tuple[Path, ...] = ()
     run: Run | None = None
     n_unnamed: int = 0
+    records: tuple[FileRecord, ...] = ()
 
     @cached_property
     def judged(self) -> dict[str, dict[str, int]]:

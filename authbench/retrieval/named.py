@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 from authbench.data.catalog import Dataset, catalog
-from authbench.data.fetch import Places, fetch, local
+from authbench.data.fetch import FileRecord, Places, fetch, local, own_file
 from authbench.errors import ConfigError, DataError
 from authbench.retrieval.collections import Collection, beir_folder, from_files, from_ranking_file
 from authbench.retrieval.cranfield import from_cranfield
@@ -40,22 +40,31 @@ def load_collection(
         DataError: files that are missing, damaged or not to be had.
     """
     if path is not None:
-        return _own(name, path, qrels, split)
+        made = _own(name, path, qrels, split)
+        return replace(made, records=tuple(own_file(file) for file in made.files))
     entry = catalog().get(name)
     if entry is None or entry.kind != "retrieval":
         return from_ir_datasets(name)
     places = places or Places.from_environment()
     if name in NAMES and not _within_reach(entry, retriever, places):
         return from_ir_datasets(name)
-    topics, judged = _one(entry, "topics", places), _one(entry, "qrels", places)
     if entry.select("corpus"):
-        make = from_cranfield if name == "cranfield" else partial(from_files, name)
-        return make(_one(entry, "corpus", places), topics, judged)
-    runs = entry.select("run") if retriever is None else entry.select("run", retriever=retriever)
-    if not runs:
-        known = ", ".join(str(spec.retriever) for spec in entry.select("run"))
-        raise ConfigError(f"{name} has no ranking file of retriever '{retriever}'; it has: {known}")
-    return from_ranking_file(name, fetch(entry, runs[0], places).location, judged)
+        records = [_one(entry, role, places) for role in ("corpus", "topics", "qrels")]
+        made = _from_three(name, *(record.location for record in records))
+    else:
+        runs = entry.select("run") if retriever is None else entry.select("run", retriever=retriever)
+        if not runs:
+            known = ", ".join(str(spec.retriever) for spec in entry.select("run"))
+            raise ConfigError(f"{name} has no ranking file of retriever '{retriever}'; it has: {known}")
+        records = [fetch(entry, runs[0], places), _one(entry, "qrels", places)]
+        made = from_ranking_file(name, *(record.location for record in records))
+    return replace(made, records=tuple(records))
+
+
+def _from_three(name: str, corpus: Path, topics: Path, qrels: Path) -> Collection:
+    if name == "cranfield":
+        return from_cranfield(corpus, topics, qrels)
+    return from_files(name, corpus, topics, qrels)
 
 
 def _within_reach(entry: Dataset, retriever: str | None, places: Places) -> bool:
@@ -76,8 +85,8 @@ def _own(name: str, path: Path, qrels: Path | None, split: str) -> Collection:
     return from_ranking_file(name, path, qrels)
 
 
-def _one(entry: Dataset, role: str, places: Places) -> Path:
+def _one(entry: Dataset, role: str, places: Places) -> FileRecord:
     specs = entry.select(role)
     if not specs:
         raise DataError(f"the catalogue has no {role} file of {entry.name}")
-    return fetch(entry, specs[0], places).location
+    return fetch(entry, specs[0], places)

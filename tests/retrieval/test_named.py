@@ -33,6 +33,8 @@ def test_collections_of_the_catalogue(
 ) -> None:
     made = load_collection(name, places=places(mirror, tmp_cache))
     assert (len(made.documents), len(made.queries), len(made.judged)) == (documents, queries, queries)
+    assert [record.location for record in made.records] == list(made.files)
+    assert {record.where for record in made.records} == {"mirror"}
 
 
 @pytest.mark.mirror
@@ -76,6 +78,7 @@ def test_paths_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("1 0 a 1\n")
     made = load_collection("mine", path=ranking, qrels=tmp_path / "qrels")
     assert made.name == "mine" and made.run is not None
+    assert [(record.path, record.where) for record in made.records] == [("r.json", "own"), ("qrels", "own")]
     with pytest.raises(ConfigError, match="needs judgements"):
         load_collection("mine", path=ranking)
     with pytest.raises(DataError, match="a folder in BEIR's layout or a ranking file"):
