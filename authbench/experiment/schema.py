@@ -11,6 +11,15 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationInfo, field_validator
 
 from authbench.errors import did_you_mean
+from authbench.experiment.schema_lcr import (
+    BaseRanking,
+    Checkpoints,
+    Confidence,
+    LcrDataset,
+    RankGptOptions,
+    Thresholds,
+    YesNoOptions,
+)
 
 ListJudge = Literal["point", "list-rank", "list-score", "pair-rank", "pair-score"]
 Context = Literal["without", "with"]
@@ -260,7 +269,45 @@ class RagExperiment(Base):
         return value
 
 
-AnyExperiment = ListwiseExperiment | PairwiseExperiment | RagExperiment
+class LcrExperiment(Base):
+    """Base rankings, confidences and Algorithm 1: the tables of LCR (arXiv 2602.13571).
+
+    Attributes:
+        bases: base rankings; `qlm` needs an engine that scores given text.
+        thresholds: see `Thresholds`.
+        confidence: see `Confidence`.
+        checkpoints: of the base rerankers with models of their own.
+        gain: of NDCG: `linear`, the grade, or `exponential`, 2^grade - 1. The paper does not say.
+        cutoff: of NDCG.
+    """
+
+    task: Literal["lcr"]
+    dataset: LcrDataset
+    bases: tuple[BaseRanking, ...] = Field(default=("retriever",), min_length=1)
+    thresholds: Thresholds = Thresholds()
+    confidence: Confidence = Confidence()
+    yesno: YesNoOptions = YesNoOptions()
+    rankgpt: RankGptOptions = RankGptOptions()
+    checkpoints: Checkpoints = Checkpoints()
+    gain: Literal["linear", "exponential"] = "linear"
+    cutoff: int = Field(default=5, ge=1)
+
+    _one_or_many = field_validator("bases", "models", mode="before")(_as_tuple)
+    _once = field_validator("bases")(_each_once)
+
+    @field_validator("confidence")
+    @classmethod
+    def _adaptive_needs_a_rule(cls, value: Confidence, info: ValidationInfo) -> Confidence:
+        thresholds = info.data.get("thresholds")
+        if value.adaptive and thresholds is not None:
+            if thresholds.fixed is None:
+                raise ValueError("adaptive needs thresholds.fixed: without a rule, every sample counts")
+            if value.clustering != "greedy" or value.at or value.measures != ("mscp",):
+                raise ValueError("adaptive needs greedy clustering, measures: [mscp], and no `at`")
+        return value
+
+
+AnyExperiment = ListwiseExperiment | PairwiseExperiment | RagExperiment | LcrExperiment
 
 #: Every task's settings, told apart by `task`.
 EXPERIMENT: TypeAdapter[AnyExperiment] = TypeAdapter(Annotated[AnyExperiment, Field(discriminator="task")])
@@ -268,6 +315,7 @@ TASKS: dict[str, type[Base]] = {
     "listwise": ListwiseExperiment,
     "pairwise": PairwiseExperiment,
     "rag": RagExperiment,
+    "lcr": LcrExperiment,
 }
 
 

@@ -13,6 +13,7 @@ _TASKS = {
     "listwise": ("authbench.experiment.tasks.listwise", "ListwiseTask"),
     "pairwise": ("authbench.experiment.tasks.pairwise", "PairwiseTask"),
     "rag": ("authbench.experiment.tasks.rag", "RagTask"),
+    "lcr": ("authbench.experiment.tasks.lcr", "LcrTask"),
 }
 
 

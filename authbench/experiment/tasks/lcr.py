@@ -1,0 +1,244 @@
+"""LCR: base rankings, the model's confidence with each document, and Algorithm 1 (arXiv 2602.13571)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+
+from authbench.experiment.fitting import Fitter
+from authbench.experiment.schema import LcrExperiment
+from authbench.experiment.tasks.base import DataUse, Group, Record, Task, Unit, first_round
+from authbench.experiment.tasks.lcr_bases import ASKED, ScoredRanking, ask, check_engine, scoring_of
+from authbench.experiment.tasks.lcr_data import first_stage
+from authbench.experiment.tasks.lcr_items import Measure, kept, to_query
+from authbench.lcr.assess import assess
+from authbench.lcr.clustering import Embed
+from authbench.lcr.confidence import ConfidenceSettings
+from authbench.lcr.grid import Grid, grid
+from authbench.lcr.prompts import LcrPrompts
+from authbench.lcr.rerank import Thresholds
+from authbench.lcr.surface import problem, surface
+from authbench.lcr.together import together
+from authbench.lcr.tuning import best
+from authbench.measures.resampling import measure_row
+from authbench.reranking.common import Candidate, Reranked
+from authbench.runtime.messages import Outcome, Procedure, Request
+
+
+class LcrTask(Task):
+    """A group is a base ranking, an item a judged query: its base ranking and all its confidences.
+
+    The confidences of a query do not depend on the base ranking, so bases share one set of requests.
+    """
+
+    def __init__(self, settings: LcrExperiment, fitter: Fitter) -> None:
+        super().__init__(settings, fitter)
+        check_engine(settings, fitter.engine)
+        self._settings = settings
+        self._stage = first_stage(settings.dataset)
+        self._queries = self._stage.queries
+        own: list[str] = [base for base in settings.bases if base not in (*ASKED, "retriever")]
+        self._scored = {base: ScoredRanking(base, settings.checkpoints.of(base)) for base in own}
+        self._rankings: dict[str, dict[str, Reranked]] = {base: {} for base in own}
+        taken = settings.confidence
+        self._confidence = ConfidenceSettings(
+            taken.samples, taken.temperature, taken.top_p, taken.max_tokens, taken.clustering
+        )
+        fixed = settings.thresholds.fixed
+        self._rule = Thresholds.of(fixed.query, fixed.upper, fixed.lower) if fixed else None
+        self._embed = _embedder(taken.embedding) if taken.clustering == "centroid" else None
+
+    def check_fit(self, limit: int | None) -> None:
+        """Look at every query's prompts, and score what rerankers with models of their own score."""
+        chosen = list(self._queries)[:limit]
+        for query in chosen:
+            self._budget(query)
+            if "rankgpt" in self._settings.bases:
+                self._budget(query, "rankgpt")
+        for base in self._scored:
+            self._score_all(base, chosen)
+
+    def groups(self) -> Sequence[Group]:
+        """A group a base ranking, in the order of the configuration."""
+        dataset = self._settings.dataset
+        return [
+            Group(
+                f"{dataset.name}/{dataset.retriever}/{base}",
+                {"collection": dataset.name, "retriever": dataset.retriever, "base": base},
+            )
+            for base in self._settings.bases
+        ]
+
+    def size(self, group: Group) -> int:
+        """All judged queries."""
+        return len(self._queries)
+
+    def units(self, group: Group) -> Iterator[Unit]:
+        """A unit a query; gold: see `FirstStage.gold`."""
+        depth = max(self._settings.dataset.depth, self._settings.cutoff)
+        for number, query in enumerate(self._queries):
+            gold = self._stage.gold(query, depth)
+            yield Unit(group, query, number, gold, self._starter(query, group.dims["base"]))
+
+    def _starter(self, query: str, base: str) -> Callable[[], Procedure[Outcome]]:
+        return lambda: self._procedure(query, base)
+
+    def _procedure(self, query: str, base: str) -> Procedure[Outcome]:
+        """Base ranking and confidences side by side.
+
+        The values: `order`, identifiers of the base ranking's first documents; `scores`, parallel to the
+        first stage's, where the base gives some; `scoring` of YesNo; `query` and `documents`, confidences
+        (`lcr_items.KEPT`), the latter parallel to the first stage's documents.
+        """
+        candidates = self.candidates(query)
+        text = self._queries[query]
+        rule = self._rule if self._settings.confidence.adaptive else None
+        parts = [
+            assess(
+                text,
+                [candidate.text for candidate in candidates],
+                self._confidence,
+                self._prompts(self._budget(query)),
+                rule=rule,
+                embed=self._embed,
+            )
+        ]
+        if base in ASKED and candidates:
+            parts.append(self.base_procedure(query, base))
+        outcomes, answers = yield from together(parts)
+        found = outcomes[0].values
+        values = {
+            **self._base_values(query, base, candidates, outcomes[1:]),
+            "query": kept(found["query"]),
+            "documents": [kept(row) for row in found["documents"]],
+        }
+        return Outcome(tuple(answers), values)
+
+    def _base_values(
+        self, query: str, base: str, candidates: Sequence[Candidate], asked: Sequence[Outcome]
+    ) -> dict[str, Any]:
+        if asked:
+            return dict(asked[0].values)
+        if base in self._scored and candidates:
+            if query not in self._rankings[base]:
+                self._score_all(base, [query])
+            reranked = self._rankings[base][query]
+            return {"order": reranked.order, "scores": reranked.scores}
+        return {"order": [candidate.id for candidate in candidates]}
+
+    def base_procedure(self, query: str, base: str) -> Procedure[Outcome]:
+        """The procedure of a base ranking that asks the LLM, by itself."""
+        budget = self._budget(query, "rankgpt" if base == "rankgpt" else None)
+        engine = self.fitter.engine
+        return ask(base, self._queries[query], self.candidates(query), self._settings, engine, budget)
+
+    def candidates(self, query: str) -> list[Candidate]:
+        """The documents that are reranked, in the order of the first stage."""
+        return self._stage.candidates(query, self._settings.dataset.depth)
+
+    def _score_all(self, base: str, queries: Sequence[str]) -> None:
+        candidates = {query: self.candidates(query) for query in queries}
+        self._rankings[base] |= self._scored[base].rerank(self._queries, candidates)
+
+    def _budget(self, query: str, base: str | None = None) -> int | None:
+        """Characters of each text in prompts of one document, or in RankGPT's windows."""
+        name = f"lcr/{query}" if base is None else f"lcr/{query}/{base}"
+        return self.fitter.budget(name, lambda budget: self._longest(query, base, budget))
+
+    def _longest(self, query: str, base: str | None, budget: int | None) -> list[Request]:
+        text, candidates, settings = self._queries[query], self.candidates(query), self._settings
+        if base is not None:
+            longest = sorted(candidates, key=lambda candidate: -len(candidate.text))
+            window = longest[: settings.rankgpt.window]
+            return list(first_round(ask(base, text, window, settings, self.fitter.engine, budget)))
+        texts = [candidate.text for candidate in candidates]
+        requests = list(first_round(assess(text, texts, self._confidence, self._prompts(budget))))
+        for asked in (name for name in settings.bases if name in ("yesno", "qlm")):
+            requests += first_round(ask(asked, text, candidates, settings, self.fitter.engine, budget))
+        return requests
+
+    def _prompts(self, budget: int | None) -> LcrPrompts:
+        constrain = "none" if self._settings.constrain == "none" else "choice"
+        return LcrPrompts(constrain, budget)
+
+    def score(self, group: Group, records: Sequence[Record]) -> list[dict[str, Any]]:
+        """NDCG of the base ranking (`method: base`) and with LCR (`lcr`), the latter with the best
+        thresholds of the grid on these very queries, as the paper appears to do, or with the fixed ones.
+
+        `car` is CAR's rule, `lcr-entropy` LCR on semantic entropy, `k` a smaller number of samples. A query
+        whose requests failed counts 0. `n_ties` counts queries with equal scores in the base ranking.
+        """
+        answered = [record for record in records if record.error is None]
+        failed = len(records) - len(answered)
+        ties = sum(_tied(record.values) for record in answered)
+        rows: list[dict[str, Any]] = []
+        for method, measure, k in self._readings():
+            queries = [to_query(r.item, r.gold, r.values, measure, k) for r in answered]
+            base, values = self._values(queries, method)
+            if not rows:
+                rows.append({"method": "base", "k": None, **self._row(base, failed, ties)})
+            name = method if measure == "mscp" else f"{method}-{measure}"
+            rows.append({"method": name, "k": k, **self._row(values, failed, ties)})
+        return rows
+
+    def _readings(self) -> Iterator[tuple[str, Measure, int | None]]:
+        """Method, measure of confidence, number of samples (None for all) of each row but the first."""
+        settings = self._settings
+        for method in settings.thresholds.methods:
+            for measure in settings.confidence.measures:
+                yield method, measure, None
+            for k in settings.confidence.at:
+                yield method, "mscp", k
+
+    def _values(
+        self, queries: Sequence[Any], method: str
+    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+        """NDCG of each query: of the base ranking, and reranked."""
+        if not queries:
+            return np.zeros(0), np.zeros(0)
+        settings, rule = self._settings, self._rule
+        given = problem(queries, depth=settings.dataset.depth, cutoff=settings.cutoff, gain=settings.gain)
+        if rule is not None and method == "lcr":
+            found = surface(given, Grid((rule.query,), ((rule.upper, rule.lower),)))
+            return found.base, found.values(0, 0)
+        found = surface(given, grid(settings.thresholds.step, method=method))
+        return found.base, found.values(*best(found.sums()))
+
+    def _row(self, values: np.ndarray[Any, Any], failed: int, ties: int) -> dict[str, Any]:
+        metric = metric_name(self._settings.cutoff, self._settings.gain)
+        every = np.concatenate([values, np.zeros(failed)])
+        return asdict(measure_row(metric, "strict", every, 0, n_invalid=failed, n_ties=ties))
+
+    def data(self) -> DataUse:
+        """Files of the collection, what does not fit together, and how the numbers are to be read."""
+        settings = self._settings
+        use = self._stage.use()
+        notes = [*use.notes, f"NDCG@{settings.cutoff} with {settings.gain} gain"]
+        if self._rule is None:
+            notes.append(
+                "thresholds of +LCR are the best of a grid on these very queries, an upper bound; "
+                "`authbench tune` sets held-out thresholds and a shuffled control beside it"
+            )
+        if "yesno" in settings.bases:
+            notes.append(f"yesno scored by: {scoring_of(settings, self.fitter.engine)}")
+        return replace(use, seeds={"thresholds": settings.thresholds.seed}, notes=notes)
+
+
+def metric_name(cutoff: int, gain: str) -> str:
+    """`ndcg@5` for linear gain, trec_eval's; `ndcg@5-exponential`."""
+    return f"ndcg@{cutoff}" if gain == "linear" else f"ndcg@{cutoff}-{gain}"
+
+
+def _tied(values: Mapping[str, Any]) -> bool:
+    scores = [score for score in values.get("scores") or () if score is not None]
+    return len(set(scores)) < len(scores)
+
+
+def _embedder(checkpoint: str | None) -> Embed:
+    from authbench.retrieval.dense import DenseSettings, Encoder
+
+    encoder = Encoder(DenseSettings(checkpoint=checkpoint or "", similarity="cosine"))
+    return lambda texts: encoder.encode(texts).astype(np.float64)

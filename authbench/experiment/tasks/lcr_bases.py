@@ -1,0 +1,160 @@
+"""The base rankings of LCR: procedures that ask the experiment's LLM, and rerankers with their own model.
+
+The latter score whole batches outside the scheduler, before it starts; their scores are kept in the user's
+cache by checkpoint, query and texts, so that a run that goes on, or is measured again, loads no model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from authbench.data.digests import write_atomically
+from authbench.errors import ConfigError
+from authbench.experiment.schema import LcrExperiment
+from authbench.paths import cache_dir
+from authbench.reranking.common import Candidate, PairScorer, Reranked, order_by, rerank_all
+from authbench.reranking.qlm import query_likelihood
+from authbench.reranking.rankgpt import RankGptSettings, rank_gpt
+from authbench.reranking.yesno import YesNoSettings, scoring_for, yes_no
+from authbench.runtime.engine import Engine
+from authbench.runtime.messages import Outcome, Procedure
+
+#: Base rankings that ask the experiment's LLM.
+ASKED = ("yesno", "qlm", "rankgpt")
+
+#: Engines that score given text, for the message.
+_SCORE_GIVEN_TEXT = ("vllm", "openvino", "ray", "fake")
+
+
+def scoring_of(settings: LcrExperiment, engine: Engine) -> Literal["logprob", "sampled", "greedy"]:
+    """How YesNo scores on this engine.
+
+    Raises `ConfigError` if log-probabilities are asked for by name and the engine gives none.
+    """
+    wanted = settings.yesno.scoring
+    able = engine.capabilities
+    if wanted == "auto":
+        return scoring_for(able)
+    if wanted == "logprob" and not able.label_logprobs:
+        raise ConfigError(
+            f"yesno.scoring: the engine '{engine.identity.family}' gives no log-probabilities\n"
+            "use --set yesno.scoring=sampled, or another engine"
+        )
+    return wanted
+
+
+def check_engine(settings: LcrExperiment, engine: Engine) -> None:
+    """Refuse what the engine cannot do, before anything is asked. Raises `ConfigError` with the way out."""
+    able = engine.capabilities
+    name = engine.identity.family
+    if "qlm" in settings.bases and not able.prompt_logprobs:
+        others = ", ".join(engine for engine in _SCORE_GIVEN_TEXT if engine != name)
+        raise ConfigError(
+            f"bases: qlm needs an engine that scores given text, which '{name}' does not\n"
+            f"use one of {others}, or leave qlm out with --set 'bases=[...]'"
+        )
+    if settings.confidence.samples > 1 and not able.samples:
+        raise ConfigError(f"confidence.samples: the engine '{name}' gives one answer to a request")
+    if "yesno" in settings.bases:
+        scoring_of(settings, engine)
+
+
+def ask(
+    base: str,
+    query: str,
+    candidates: Sequence[Candidate],
+    settings: LcrExperiment,
+    engine: Engine,
+    text_budget: int | None,
+) -> Procedure[Outcome]:
+    """The procedure of a base ranking in `ASKED`; its values have `order`, and `scores` where there are."""
+    if base == "yesno":
+        scoring = scoring_of(settings, engine)
+        return yes_no(query, candidates, YesNoSettings(scoring, settings.yesno.samples, text_budget))
+    if base == "qlm":
+        return query_likelihood(query, candidates, text_budget=text_budget)
+    windows = settings.rankgpt
+    return rank_gpt(query, candidates, RankGptSettings(windows.window, windows.step, text_budget))
+
+
+class ScoredRanking:
+    """A base ranking by a model of its own.
+
+    Args:
+        base: `cross-encoder`, `colbert` or `rankt5`.
+        checkpoint: None for the reranker's default.
+        folder: where scores are kept; default: the user's cache.
+    """
+
+    def __init__(self, base: str, checkpoint: str | None, folder: Path | None = None) -> None:
+        self._base = base
+        self._checkpoint = checkpoint
+        self._folder = folder or cache_dir("rerankings")
+        self._name: str | None = None
+
+    def rerank(
+        self, queries: Mapping[str, str], candidates: Mapping[str, Sequence[Candidate]]
+    ) -> dict[str, Reranked]:
+        """Rerank many queries; the model is loaded only if scores of some are not known.
+
+        Raises `ConfigError` or `EngineError` for a library or a checkpoint that is not there.
+        """
+        scores = {query: self._known(queries[query], found) for query, found in candidates.items()}
+        missing = {query: candidates[query] for query, known in scores.items() if known is None}
+        if missing:
+            made = rerank_all(_scorer(self._base, self._checkpoint), queries, missing)
+            for query, reranked in made.items():
+                scores[query] = reranked.scores
+                path = self._path(queries[query], candidates[query])
+                write_atomically(path, json.dumps({"scores": reranked.scores}))
+        return {
+            query: Reranked(order_by(candidates[query], known), known)
+            for query, known in scores.items()
+            if known is not None
+        }
+
+    def _known(self, query: str, candidates: Sequence[Candidate]) -> list[float] | None:
+        if not candidates:
+            return []
+        try:
+            kept = json.loads(self._path(query, candidates).read_bytes())
+        except (OSError, ValueError):
+            return None  # not there, or damaged: it is made again
+        scores = kept.get("scores") if isinstance(kept, dict) else None
+        return scores if isinstance(scores, list) and len(scores) == len(candidates) else None
+
+    def _path(self, query: str, candidates: Sequence[Candidate]) -> Path:
+        facts = [self._base, self._weights(), query, [candidate.text for candidate in candidates]]
+        return self._folder / f"{hashlib.sha256(json.dumps(facts).encode()).hexdigest()}.json"
+
+    def _weights(self) -> str:
+        if self._name is None:
+            from authbench.retrieval.checkpoints import fingerprint
+
+            self._name = fingerprint(self._checkpoint or _default(self._base))
+        return self._name
+
+
+def _default(base: str) -> str:
+    from authbench.reranking import colbert, crossencoder, rankt5
+
+    return {
+        "cross-encoder": crossencoder.CHECKPOINT,
+        "colbert": colbert.CHECKPOINT,
+        "rankt5": rankt5.CHECKPOINT,
+    }[base]
+
+
+def _scorer(base: str, checkpoint: str | None) -> PairScorer:
+    from authbench.reranking.colbert import ColbertScorer
+    from authbench.reranking.crossencoder import CrossEncoderScorer
+    from authbench.reranking.rankt5 import RankT5Scorer
+
+    name = checkpoint or _default(base)
+    if base == "cross-encoder":
+        return CrossEncoderScorer(name)
+    return ColbertScorer(name) if base == "colbert" else RankT5Scorer(name)

@@ -1,0 +1,133 @@
+"""What LCR reranks: a test collection and the ranking of its first stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from authbench.data.digests import digest
+from authbench.errors import ConfigError
+from authbench.experiment.schema_lcr import LcrDataset
+from authbench.experiment.tasks.base import DataUse
+from authbench.reranking.common import Candidate
+from authbench.retrieval.collections import Collection, drop_own_documents, fit_run
+from authbench.retrieval.named import load_collection
+from authbench.retrieval.runfile import Run, read_run
+
+#: First stages that are made here; others come from a ranking file or a run file.
+DENSE = ("contriever", "dense")
+
+#: Relevant grades of a query that are kept for the ideal ranking: more than any cutoff in use.
+_IDEAL = 100
+
+
+@dataclass(frozen=True)
+class FirstStage:
+    """A collection and a ranking of it.
+
+    Attributes:
+        run: at most `LcrDataset.retrieved` documents a query.
+        notes: what does not fit together, a phrase each.
+        files: that were read.
+    """
+
+    collection: Collection
+    run: Run
+    notes: tuple[str, ...]
+    files: tuple[Path, ...]
+
+    @property
+    def queries(self) -> dict[str, str]:
+        """Text of each judged query; measures are taken over these, so only they are asked."""
+        return {query: self.collection.queries[query] for query in self.collection.judged}
+
+    def candidates(self, query: str, depth: int) -> list[Candidate]:
+        """The first documents of a query, with their titles and texts; fewer where there are fewer."""
+        documents = self.collection.documents
+        return [Candidate(name, documents[name].full) for name in self.run.documents(query, depth)]
+
+    def gold(self, query: str, depth: int) -> dict[str, Any]:
+        """What measures need of a query.
+
+        `documents`: the first of the ranking; `grades`: theirs, None where nobody judged them; `relevant`:
+        grades above 0 of all judged documents, the highest first (at most 100).
+        """
+        judged = self.collection.judged[query]
+        documents = list(self.run.documents(query, depth))
+        relevant = sorted((grade for grade in judged.values() if grade > 0), reverse=True)
+        return {
+            "documents": documents,
+            "grades": [judged.get(name) for name in documents],
+            "relevant": relevant[:_IDEAL],
+        }
+
+    def use(self) -> DataUse:
+        """The files with hashes, and the notes."""
+        return DataUse(files=list(_files(self.files)), notes=self.notes)
+
+
+def first_stage(dataset: LcrDataset) -> FirstStage:
+    """Load a collection and rank it.
+
+    The ranking is, in this order: the run file that is named; the one that comes with the collection; our
+    own BM25 or dense index of the corpus, from the user's cache or made now.
+
+    Raises:
+        ConfigError: an unknown collection or retriever, or a library that is not installed.
+        DataError: files that are missing, damaged or do not belong together.
+    """
+    path = Path(dataset.path) if dataset.path is not None else None
+    qrels = Path(dataset.qrels) if dataset.qrels is not None else None
+    collection = load_collection(
+        dataset.name, retriever=dataset.retriever, path=path, qrels=qrels, split=dataset.split
+    )
+    run, notes, files = _rank(dataset, collection)
+    return FirstStage(collection, run.cut(max(dataset.retrieved, dataset.depth)), notes, files)
+
+
+def _rank(dataset: LcrDataset, collection: Collection) -> tuple[Run, tuple[str, ...], tuple[Path, ...]]:
+    if dataset.run is not None:
+        path = Path(dataset.run)
+        run, notes = fit_run(read_run(path), collection, path)
+        return run, (*collection.notes, *notes), (*collection.files, path)
+    if collection.run is not None:
+        run, dropped = drop_own_documents(collection.run)
+        return run, (*collection.notes, *_dropped(dropped)), collection.files
+    queries = {query: collection.queries[query] for query in collection.judged}
+    run, note = _search(dataset, collection, queries)
+    own = (note,) if note else ()
+    unanswered = sum(not run.rankings.get(query) for query in queries)
+    empty = (f"{unanswered} judged queries without results (they count 0)",) if unanswered else ()
+    return run, (*collection.notes, *own, *empty), collection.files
+
+
+def _search(
+    dataset: LcrDataset, collection: Collection, queries: Mapping[str, str]
+) -> tuple[Run, str | None]:
+    depth = max(dataset.retrieved, dataset.depth)
+    if dataset.retriever == "bm25":
+        from authbench.retrieval.bm25 import Bm25Settings, open_index
+
+        index = open_index(collection.documents, Bm25Settings(**dataset.bm25.model_dump()))
+        return index.search(queries, depth), index.note
+    if dataset.retriever in DENSE:
+        from authbench.retrieval.dense import DenseSettings, open_dense_index
+
+        dense = open_dense_index(collection.documents, DenseSettings(**dataset.dense.model_dump()))
+        return dense.search(queries, depth), dense.note
+    raise ConfigError(
+        f"dataset.retriever '{dataset.retriever}': {collection.name} has no ranking file of it; "
+        "use bm25 or contriever, or name a TREC run with dataset.run"
+    )
+
+
+def _dropped(count: int) -> tuple[str, ...]:
+    return (f"{count} documents with the identifier of their query (dropped)",) if count else ()
+
+
+def _files(paths: tuple[Path, ...]) -> Iterator[dict[str, Any]]:
+    for path in paths:
+        sha256, size = digest(path)
+        yield {"path": path.name, "sha256": sha256, "size": size, "location": str(path)}
