@@ -51,6 +51,11 @@ class LcrTask(Task):
         self._rule = Thresholds.of(fixed.query, fixed.upper, fixed.lower) if fixed else None
         self._embed = _embedder(taken.embedding) if taken.clustering == "centroid" else None
 
+    @property
+    def queries(self) -> list[str]:
+        """Identifiers of the judged queries, in the order of the items."""
+        return list(self._queries)
+
     def check_fit(self, limit: int | None) -> None:
         """Look at every query's prompts, and score what rerankers with models of their own score."""
         chosen = list(self._queries)[:limit]

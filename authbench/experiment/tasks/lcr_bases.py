@@ -14,6 +14,7 @@ from typing import Literal
 
 from authbench.data.digests import write_atomically
 from authbench.errors import ConfigError
+from authbench.experiment.jobs import ABLE
 from authbench.experiment.schema import LcrExperiment
 from authbench.paths import cache_dir
 from authbench.reranking.common import Candidate, PairScorer, Reranked, order_by, rerank_all
@@ -25,9 +26,6 @@ from authbench.runtime.messages import Outcome, Procedure
 
 #: Base rankings that ask the experiment's LLM.
 ASKED = ("yesno", "qlm", "rankgpt")
-
-#: Engines that score given text, for the message.
-_SCORE_GIVEN_TEXT = ("vllm", "openvino", "ray", "fake")
 
 
 def scoring_of(settings: LcrExperiment, engine: Engine) -> Literal["logprob", "sampled", "greedy"]:
@@ -52,7 +50,7 @@ def check_engine(settings: LcrExperiment, engine: Engine) -> None:
     able = engine.capabilities
     name = engine.identity.family
     if "qlm" in settings.bases and not able.prompt_logprobs:
-        others = ", ".join(engine for engine in _SCORE_GIVEN_TEXT if engine != name)
+        others = ", ".join(other for other in ABLE["prompt_logprobs"] if other != name)
         raise ConfigError(
             f"bases: qlm needs an engine that scores given text, which '{name}' does not\n"
             f"use one of {others}, or leave qlm out with --set 'bases=[...]'"

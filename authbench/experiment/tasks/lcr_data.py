@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,13 +30,13 @@ class FirstStage:
     Attributes:
         run: at most `LcrDataset.retrieved` documents a query.
         notes: what does not fit together, a phrase each.
-        files: that were read.
+        run_file: a TREC run that was named, or None.
     """
 
     collection: Collection
     run: Run
     notes: tuple[str, ...]
-    files: tuple[Path, ...]
+    run_file: Path | None = None
 
     @property
     def queries(self) -> dict[str, str]:
@@ -65,7 +65,11 @@ class FirstStage:
 
     def use(self) -> DataUse:
         """The files with hashes, and the notes."""
-        return DataUse(files=list(_files(self.files)), notes=self.notes)
+        files: list[Mapping[str, Any]] = [record.to_dict() for record in self.collection.records]
+        if self.run_file is not None:
+            sha256, size = digest(self.run_file)
+            files.append({"path": self.run_file.name, "sha256": sha256, "size": size, "where": "own"})
+        return DataUse(files=files, notes=self.notes)
 
 
 def first_stage(dataset: LcrDataset) -> FirstStage:
@@ -83,24 +87,24 @@ def first_stage(dataset: LcrDataset) -> FirstStage:
     collection = load_collection(
         dataset.name, retriever=dataset.retriever, path=path, qrels=qrels, split=dataset.split
     )
-    run, notes, files = _rank(dataset, collection)
-    return FirstStage(collection, run.cut(max(dataset.retrieved, dataset.depth)), notes, files)
+    run_file = Path(dataset.run) if dataset.run is not None else None
+    run, notes = _rank(dataset, collection, run_file)
+    depth = max(dataset.retrieved, dataset.depth)
+    return FirstStage(collection, run.cut(depth), (*collection.notes, *notes), run_file)
 
 
-def _rank(dataset: LcrDataset, collection: Collection) -> tuple[Run, tuple[str, ...], tuple[Path, ...]]:
-    if dataset.run is not None:
-        path = Path(dataset.run)
-        run, notes = fit_run(read_run(path), collection, path)
-        return run, (*collection.notes, *notes), (*collection.files, path)
+def _rank(dataset: LcrDataset, collection: Collection, run_file: Path | None) -> tuple[Run, tuple[str, ...]]:
+    """The ranking, and what is to be said of it."""
+    if run_file is not None:
+        return fit_run(read_run(run_file), collection, run_file)
     if collection.run is not None:
         run, dropped = drop_own_documents(collection.run)
-        return run, (*collection.notes, *_dropped(dropped)), collection.files
+        return run, (f"{dropped} documents with the identifier of their query (dropped)",) if dropped else ()
     queries = {query: collection.queries[query] for query in collection.judged}
     run, note = _search(dataset, collection, queries)
-    own = (note,) if note else ()
-    unanswered = sum(not run.rankings.get(query) for query in queries)
-    empty = (f"{unanswered} judged queries without results (they count 0)",) if unanswered else ()
-    return run, (*collection.notes, *own, *empty), collection.files
+    empty = sum(not run.rankings.get(query) for query in queries)
+    counted = (f"{empty} judged queries without results (they count 0)",) if empty else ()
+    return run, (*((note,) if note else ()), *counted)
 
 
 def _search(
@@ -121,13 +125,3 @@ def _search(
         f"dataset.retriever '{dataset.retriever}': {collection.name} has no ranking file of it; "
         "use bm25 or contriever, or name a TREC run with dataset.run"
     )
-
-
-def _dropped(count: int) -> tuple[str, ...]:
-    return (f"{count} documents with the identifier of their query (dropped)",) if count else ()
-
-
-def _files(paths: tuple[Path, ...]) -> Iterator[dict[str, Any]]:
-    for path in paths:
-        sha256, size = digest(path)
-        yield {"path": path.name, "sha256": sha256, "size": size, "location": str(path)}
