@@ -188,11 +188,9 @@ def _lcr(kind: str, content: str) -> Asked:
         return Asked(kind, 9, answers, _section(content[:first], "\nQuestion: ", None))
     if kind == "brief-answer":
         mark = content.rfind("\n\nQuestion: ")
-        document = (
-            _section(content[:mark], "\nDocument: ", None) if "\nDocument: " in content[:mark] else None
-        )
+        shown = "\nDocument: " in content[:mark]
         question = _section(content[mark:], "\nQuestion: ", "\nAnswer:")
-        return Asked(kind, 9, () if document is None else (document,), question)
+        return Asked(kind, 9, (_section(content[:mark], "\nDocument: ", None),) if shown else (), question)
     if kind == "query":
         return Asked(kind, 9, (_section(content, "\nPassage: ", None),))
     if kind == "passage-rank":
