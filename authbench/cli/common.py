@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,8 +26,13 @@ def json_option(function: F) -> F:
 
 
 def quiet_option(function: F) -> F:
-    """`--quiet`."""
-    return click.option("-q", "--quiet", is_flag=True, help="No progress and no notes.")(function)
+    """`--quiet`: results on stdout and errors on stderr, nothing else."""
+    return click.option("-q", "--quiet", is_flag=True, help="Only results and errors.")(function)
+
+
+def output_options(function: F) -> F:
+    """`--json` and `--quiet`."""
+    return quiet_option(json_option(function))
 
 
 def results_option(function: F) -> F:
@@ -47,7 +53,11 @@ def experiment_options(function: F) -> F:
         click.option("--engine", metavar="NAME", shell_complete=_engines, help="Replaces the engine."),
         click.option("--models", metavar="M,..", help="Replaces the models."),
         click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Such as dataset.lists=50."),
-        click.option("--data", type=click.Path(path_type=Path), help="Folder with data files."),
+        click.option(
+            "--data",
+            type=click.Path(path_type=Path, file_okay=False, exists=True),
+            help="Folder with data files.",
+        ),
     )  # fmt: skip
     for option in reversed(options):
         function = option(function)
@@ -67,8 +77,16 @@ def load_experiments(
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON."""
-    click.echo(json.dumps(value, indent=1, ensure_ascii=False, default=str))
+    """Print a value as JSON, in ASCII where stdout is not UTF-8."""
+    encoding = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "")
+    click.echo(json.dumps(value, indent=1, ensure_ascii=encoding != "utf8", default=str))
+
+
+def say(text: str, *, quiet: bool = False) -> None:
+    """A line for a person, on stderr; where that cannot be written, nobody is waiting for it."""
+    if not quiet:
+        with suppress(OSError, ValueError):
+            click.echo(text, err=True)
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import click
 
+from authbench.cli.common import output_options, print_json
+
 
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def command(shell: str) -> None:
+@output_options
+def command(shell: str, quiet: bool, as_json: bool) -> None:
     """Print the shell's completion script.
 
     \b
-    Example:
+    Examples:
       authbench completion bash > ~/.local/share/bash-completion/completions/authbench
+      authbench completion zsh > "${fpath[1]}/_authbench"
+      authbench completion fish > ~/.config/fish/completions/authbench.fish
     """
     from click.shell_completion import get_completion_class
 
@@ -21,4 +26,8 @@ def command(shell: str) -> None:
     kind = get_completion_class(shell)
     if kind is None:
         raise click.UsageError(f"click knows no completion for {shell}")
-    click.echo(kind(cli, {}, "authbench", "_AUTHBENCH_COMPLETE").source())
+    script = kind(cli, {}, "authbench", "_AUTHBENCH_COMPLETE").source()
+    if as_json:
+        print_json({"shell": shell, "script": script})
+    else:
+        click.echo(script)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from authbench.cli.common import json_option, print_columns, print_json, results_option
+from authbench.cli.common import output_options, print_columns, print_json, results_option
 from authbench.errors import AuthbenchError
 
 #: The model that each engine is tried with where it is at hand: small enough to load in seconds.
@@ -19,8 +19,8 @@ TRIAL_MODEL = "smollm2-135m"
 @click.command("doctor")
 @results_option
 @click.option("--no-generate", is_flag=True, help="Do not load a model for a trial.")
-@json_option
-def command(results: Path, no_generate: bool, as_json: bool) -> None:
+@output_options
+def command(results: Path, no_generate: bool, quiet: bool, as_json: bool) -> None:
     """Say what works on this machine: engines, GPU and its memory against the models, data, store.
 
     Each installed engine that has a small model at hand makes one tiny generation.
@@ -83,13 +83,13 @@ def _trial(name: str) -> str:
             prompt = engine.render(request)
             engine.load()
             engine.submit([Job(0, request, prompt)])
-            completion = next(engine.completions())
+            completion = next(engine.completions(), None)
         finally:
             engine.close()
     except AuthbenchError as error:
         return str(error).splitlines()[0]
-    if completion.response is None:
-        return f"failed: {completion.error}"
+    if completion is None or completion.response is None:
+        return f"failed: {completion.error if completion else 'no answer'}"
     return f"{TRIAL_MODEL} said {completion.response.text!r} in {time.monotonic() - started:.1f} s"
 
 

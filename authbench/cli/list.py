@@ -7,15 +7,15 @@ from typing import Any
 
 import click
 
-from authbench.cli.common import json_option, print_columns, print_json
+from authbench.cli.common import output_options, print_columns, print_json
 
 Rows = list[dict[str, Any]]
 
 
 @click.command("list")
 @click.argument("what", type=click.Choice(["configs", "datasets", "models", "judges", "engines"]))
-@json_option
-def command(what: str, as_json: bool) -> None:
+@output_options
+def command(what: str, quiet: bool, as_json: bool) -> None:
     """List configurations, data sets, models, judges or engines.
 
     \b
@@ -84,9 +84,16 @@ def _judges() -> Rows:
 
 def _engines() -> Rows:
     from authbench.engines.registry import ENGINES, installed
+    from authbench.experiment.jobs import ABLE
 
     return [
-        {"name": name, "installed": installed(name), "extra": spec.extra, "for": spec.summary}
+        {
+            "name": name,
+            "installed": installed(name),
+            "extra": spec.extra,
+            "for": spec.summary,
+            "can": ", ".join(what for what, engines in ABLE.items() if name in engines) or None,
+        }
         for name, spec in ENGINES.items()
     ]
 

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
 
 import click
 
 from authbench import __version__
-from authbench.errors import AuthbenchError, did_you_mean
+from authbench.cli.common import say
+from authbench.errors import AuthbenchError, DataError, did_you_mean
+
+#: Set by the shell's completion script.
+_COMPLETE = "_AUTHBENCH_COMPLETE"
 
 #: Verb -> (module, one line of help). Modules are imported when their verb is used, so that `--help` and
 #: completion answer at once; the help stands here for the same reason (a test compares them).
@@ -81,29 +88,58 @@ def cli(debug: bool) -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit: 0 done, 2 wrong use, 3 data, 4 engine, 7 some requests failed."""
-    debug = "--debug" in sys.argv[1:]
-    words = [word for word in sys.argv[1:] if word != "--debug"]
+    sys.exit(execute(sys.argv[1:]))
+
+
+def execute(arguments: Sequence[str]) -> int:
+    """Run one command line; gives its exit status. Whatever a user can mend is said in a line or two."""
+    _prepare_terminal()
+    if _COMPLETE in os.environ:
+        cli.main(args=[], prog_name="authbench", complete_var=_COMPLETE)
+    words = [word for word in arguments if word != "--debug"]
     try:
-        status = cli.main(args=words, prog_name="authbench", standalone_mode=False)
-    except AuthbenchError as error:
-        if debug:
-            raise
-        click.echo(f"authbench: {error}", err=True)
-        sys.exit(error.exit_status)
-    except click.exceptions.Abort:
-        click.echo("authbench: stopped", err=True)
-        sys.exit(130)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        click.echo("\nauthbench: stopped; what was answered is kept, the same command continues", err=True)
-        sys.exit(130)
+        with cli.make_context("authbench", words) as context:
+            status = cli.invoke(context)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return status if isinstance(status, int) else 0
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except (KeyboardInterrupt, click.exceptions.Abort):
+        keeps = "; what was answered is kept, the same command continues" if words[:1] == ["run"] else ""
+        say(f"\nauthbench: stopped{keeps}")
+        return 130
     except BrokenPipeError:
         # `authbench ... | head`: nobody reads on, and Python must not complain while it closes stdout.
-        sys.stdout = None
-        sys.exit(0)
-    sys.exit(status if isinstance(status, int) else 0)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (AuthbenchError, click.ClickException, OSError) as error:
+        if len(words) < len(arguments):
+            raise
+        return _explain(error)
+
+
+def _explain(error: AuthbenchError | click.ClickException | OSError) -> int:
+    """Say what went wrong; gives the exit status."""
+    if isinstance(error, click.ClickException):
+        error.show()
+        return error.exit_code
+    if isinstance(error, AuthbenchError):
+        say(f"authbench: {error}")
+        return error.exit_status
+    place = f"{error.filename}: " if error.filename else ""
+    say(f"authbench: {place}{error.strerror or error} (--debug shows where)")
+    return DataError.exit_status
+
+
+def _prepare_terminal() -> None:
+    """Let no character that the terminal lacks, and no nonsense in COLUMNS, end a command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    columns = os.environ.get("COLUMNS", "")
+    if not columns.isdigit() or int(columns) == 0:
+        os.environ.pop("COLUMNS", None)
 
 
 if __name__ == "__main__":

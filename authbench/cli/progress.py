@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import time
+from contextlib import suppress
 
-import click
-
+from authbench.cli.common import say
 from authbench.runtime.scheduler import Progress
 
 #: Seconds between two plain lines, and between two redraws of the live one.
@@ -20,21 +21,21 @@ class Reporter:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
-        self._live = sys.stderr.isatty()
+        self._live = sys.stderr is not None and sys.stderr.isatty()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._last = ""
 
     def note(self, text: str) -> None:
         """Print a note on stderr."""
-        if not self._quiet:
-            click.echo(f"note: {text}", err=True)
+        say(f"note: {text}", quiet=self._quiet)
 
     def begin(self, model: str, total: int, progress: Progress) -> None:
         """Start to show a model's progress."""
         if self._quiet:
             return
         self._stop.clear()
+        self._last = ""
         self._thread = threading.Thread(target=self._watch, args=(model, total, progress), daemon=True)
         self._thread.start()
 
@@ -53,13 +54,15 @@ class Reporter:
         self._show(status_line(model, total, progress, time.monotonic() - started), last=True)
 
     def _show(self, line: str, *, last: bool) -> None:
-        if self._live:
-            padding = " " * max(0, len(self._last) - len(line))
-            sys.stderr.write(f"\r{line}{padding}" + ("\n" if last else ""))
-            self._last = line
-        else:
-            sys.stderr.write(line + "\n")
-        sys.stderr.flush()
+        if not self._live:
+            say(line)
+            return
+        shown = line[: max(1, shutil.get_terminal_size().columns - 1)]  # a line that wraps cannot be redrawn
+        padding = " " * max(0, len(self._last) - len(shown))
+        self._last = shown
+        with suppress(OSError, ValueError):
+            sys.stderr.write(f"\r{shown}{padding}" + ("\n" if last else ""))
+            sys.stderr.flush()
 
 
 def status_line(model: str, total: int, progress: Progress, seconds: float) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from authbench.cli.common import experiment_options, json_option, load_experiments, print_json
+from authbench.cli.common import experiment_options, load_experiments, output_options, print_json
 
 
 @click.command("prompt")
@@ -17,7 +17,7 @@ from authbench.cli.common import experiment_options, json_option, load_experimen
 @click.option(
     "--all", "everything", is_flag=True, help="Every request of the first round, not only the first."
 )
-@json_option
+@output_options
 def command(
     configs: Sequence[str],
     engine: str | None,
@@ -27,6 +27,7 @@ def command(
     item: int,
     group: str | None,
     everything: bool,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Show the rendered prompts of an item, chat template included.

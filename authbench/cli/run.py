@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +11,12 @@ import click
 
 from authbench.cli.common import (
     experiment_options,
-    json_option,
     load_experiments,
+    output_options,
     print_columns,
     print_json,
-    quiet_option,
     results_option,
+    say,
 )
 from authbench.errors import PARTIAL_FAILURE
 
@@ -30,11 +31,14 @@ if TYPE_CHECKING:
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Only the first N items of each group; stamps PARTIAL."
 )
-@click.option("--fresh", is_flag=True, help="Replace an earlier run and ask everything again.")
+@click.option(
+    "--fresh",
+    is_flag=True,
+    help="Replace an earlier run and ask everything again; one that was stopped goes on.",
+)
 @click.option("--dry-run", is_flag=True, help="Show calls and tokens; ask nothing, load no weights.")
 @click.option("--show-prompt", is_flag=True, help="With --dry-run: print one rendered prompt of each group.")
-@quiet_option
-@json_option
+@output_options
 def command(
     configs: Sequence[str],
     engine: str | None,
@@ -65,7 +69,12 @@ def command(
     if dry_run:
         from authbench.experiment.planning import plan
 
-        _print_plan(plan(experiments, results, limit), show_prompt=show_prompt, as_json=as_json)
+        rows = plan(experiments, results, limit)
+        if as_json:
+            print_json([asdict(row) for row in rows])
+        else:
+            _print_plan(rows, show_prompt=show_prompt)
+            _print_overflows(rows, [experiment.settings.overflow for experiment in experiments])
         return 0
     from authbench.cli.progress import Reporter
     from authbench.experiment.running import Options, run
@@ -74,10 +83,7 @@ def command(
     _print_results(done, quiet=quiet, as_json=as_json)
     failed = sum(entry.failed for entry in done)
     if failed:
-        click.echo(
-            f"authbench: {failed} items failed (see errors in run.json); the same command asks them again",
-            err=True,
-        )
+        say(f"authbench: {failed} items failed (see errors in run.json); the same command asks them again")
     return PARTIAL_FAILURE if failed else 0
 
 
@@ -90,17 +96,22 @@ def _print_results(done: Sequence[Done], *, quiet: bool, as_json: bool) -> None:
         print_json([{"path": str(run.path), "run": run.run, "cells": run.cells} for run in runs])
         return
     click.echo(render_tables(runs, format="text", intervals=any(run.run["model"]["tiny"] for run in runs)))
-    if not quiet:
-        for entry in done:
-            click.echo(f"results: {entry.folder.path}", err=True)
+    for entry in done:
+        say(f"results: {entry.folder.path}", quiet=quiet)
 
 
-def _print_plan(rows: Sequence[CellPlan], *, show_prompt: bool, as_json: bool) -> None:
-    if as_json:
-        from dataclasses import asdict
-
-        print_json([asdict(row) for row in rows])
+def _print_overflows(rows: Sequence[CellPlan], policies: Sequence[str]) -> None:
+    """What a run would do about items that do not fit, if there are any."""
+    count = sum(row.overflows for row in rows)
+    if not count:
         return
+    way = "their texts will be cut"
+    if "error" in policies:
+        way = "a run refuses them; cut their texts with --set overflow=truncate or --set text_chars=N"
+    click.echo(f"{count:,} items do not fit the model's context (column over): {way}")
+
+
+def _print_plan(rows: Sequence[CellPlan], *, show_prompt: bool) -> None:
     head = (
         "experiment",
         "model",

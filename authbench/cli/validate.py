@@ -7,37 +7,39 @@ from pathlib import Path
 
 import click
 
-from authbench.cli.common import experiment_options, json_option, load_experiments, print_json
+from authbench.cli.common import experiment_options, load_experiments, output_options, print_json, say
 
 
 @click.command("validate")
 @experiment_options
-@json_option
+@output_options
 def command(
     configs: Sequence[str],
     engine: str | None,
     models: str | None,
     sets: Sequence[str],
     data: Path | None,
+    quiet: bool,
     as_json: bool,
 ) -> None:
-    """Check configurations without running anything: keys, values, models, engine settings.
+    """Check configurations without running anything: keys, values, models, data sets, engine settings.
 
     \b
-    Example:
+    Examples:
       authbench validate configs/*.yaml
+      authbench validate my.yaml --engine openai --json
     """
-    from authbench.experiment.models import load_model
+    from authbench.experiment.checking import check_experiment
 
     experiments = load_experiments(configs, engine, models, sets, data)
     for experiment in experiments:
-        for name in experiment.settings.models:
-            load_model(name, experiment.path)
+        for note in check_experiment(experiment):
+            say(f"note: {experiment.path}: {note}", quiet=quiet or as_json)
     if as_json:
         print_json([{"name": e.name, "path": str(e.path), "config": e.resolved()} for e in experiments])
         return
     for experiment in experiments:
         settings = experiment.settings
-        click.echo(
-            f"{experiment.path}: ok ({settings.task}, {len(settings.models)} models, table {settings.table})"
-        )
+        words = f"{settings.task}, {len(settings.models)} models, table {settings.table}"
+        if not quiet:
+            click.echo(f"{experiment.path}: ok ({words})")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,10 @@ class RunFolder:
         return facts
 
     def _damaged(self, why: str) -> DataError:
-        return DataError(f"{self.run} is damaged: {why}\n`authbench run` with --fresh replaces this run")
+        return DataError(
+            f"{self.run} is damaged: {why}\n"
+            "remove it and run the experiment again: the answers are in the store"
+        )
 
     def check(self, config: Mapping[str, Any], engine: str, limit: int | None) -> None:
         """Refuse to mix two experiments in one folder.
@@ -131,7 +135,8 @@ class RunFolder:
                 out.writelines([text] if isinstance(text, str) else text)
             partial.replace(file)
         except OSError as error:
-            partial.unlink(missing_ok=True)
+            with suppress(OSError):
+                partial.unlink()
             raise DataError(
                 f"{file} cannot be written: {error.strerror}; the answers are kept in the store, "
                 "the same command continues"

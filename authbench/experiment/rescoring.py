@@ -74,11 +74,12 @@ def _prepare(facts: Mapping[str, Any], engine: RecordedEngine, folder: RunFolder
     try:
         settings = EXPERIMENT.validate_python(facts["config"])
         model = ModelConfig(**{k: v for k, v in facts["model"].items() if k != "precision"})
-    except (ValidationError, TypeError) as error:
-        why = "; ".join(str(error).splitlines()[:3])
-        raise ConfigError(
-            f"{folder.run}: this authbench does not understand its configuration: {why}"
-        ) from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"][1:])
+        raise ConfigError(f"{folder.run}: config.{place} is not understood: {first['msg']}") from None
+    except TypeError as error:
+        raise ConfigError(f"{folder.run}: its model is not understood: {error}") from None
     experiment = Experiment(facts["experiment"], Path(facts["experiment"]), settings)
     job = Job(experiment, model, facts["engine"]["name"], facts["engine"].get("settings", {}))
     fitter = Fitter(engine, text_chars=settings.text_chars, recorded=facts.get("truncated", {}))
