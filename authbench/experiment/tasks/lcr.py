@@ -37,7 +37,7 @@ class LcrTask(Task):
     def __init__(self, settings: LcrExperiment, fitter: Fitter) -> None:
         super().__init__(settings, fitter)
         check_engine(settings, fitter.engine)
-        self._settings = settings
+        self.settings = settings
         self._stage = first_stage(settings.dataset)
         self._queries = self._stage.queries
         own: list[str] = [base for base in settings.bases if base not in (*ASKED, "retriever")]
@@ -61,20 +61,20 @@ class LcrTask(Task):
         chosen = list(self._queries)[:limit]
         for query in chosen:
             self._budget(query)
-            if "rankgpt" in self._settings.bases:
+            if "rankgpt" in self.settings.bases:
                 self._budget(query, "rankgpt")
         for base in self._scored:
             self._score_all(base, chosen)
 
     def groups(self) -> Sequence[Group]:
         """A group a base ranking, in the order of the configuration."""
-        dataset = self._settings.dataset
+        dataset = self.settings.dataset
         return [
             Group(
                 f"{dataset.name}/{dataset.retriever}/{base}",
                 {"collection": dataset.name, "retriever": dataset.retriever, "base": base},
             )
-            for base in self._settings.bases
+            for base in self.settings.bases
         ]
 
     def size(self, group: Group) -> int:
@@ -83,7 +83,7 @@ class LcrTask(Task):
 
     def units(self, group: Group) -> Iterator[Unit]:
         """A unit a query; gold: see `FirstStage.gold`."""
-        depth = max(self._settings.dataset.depth, self._settings.cutoff)
+        depth = max(self.settings.dataset.depth, self.settings.cutoff)
         for number, query in enumerate(self._queries):
             gold = self._stage.gold(query, depth)
             yield Unit(group, query, number, gold, self._starter(query, group.dims["base"]))
@@ -100,7 +100,7 @@ class LcrTask(Task):
         """
         candidates = self.candidates(query)
         text = self._queries[query]
-        rule = self._rule if self._settings.confidence.adaptive else None
+        rule = self._rule if self.settings.confidence.adaptive else None
         parts = [
             assess(
                 text,
@@ -138,11 +138,11 @@ class LcrTask(Task):
         """The procedure of a base ranking that asks the LLM, by itself."""
         budget = self._budget(query, "rankgpt" if base == "rankgpt" else None)
         engine = self.fitter.engine
-        return ask(base, self._queries[query], self.candidates(query), self._settings, engine, budget)
+        return ask(base, self._queries[query], self.candidates(query), self.settings, engine, budget)
 
     def candidates(self, query: str) -> list[Candidate]:
         """The documents that are reranked, in the order of the first stage."""
-        return self._stage.candidates(query, self._settings.dataset.depth)
+        return self._stage.candidates(query, self.settings.dataset.depth)
 
     def _score_all(self, base: str, queries: Sequence[str]) -> None:
         candidates = {query: self.candidates(query) for query in queries}
@@ -154,7 +154,7 @@ class LcrTask(Task):
         return self.fitter.budget(name, lambda budget: self._longest(query, base, budget))
 
     def _longest(self, query: str, base: str | None, budget: int | None) -> list[Request]:
-        text, candidates, settings = self._queries[query], self.candidates(query), self._settings
+        text, candidates, settings = self._queries[query], self.candidates(query), self.settings
         if base is not None:
             longest = sorted(candidates, key=lambda candidate: -len(candidate.text))
             window = longest[: settings.rankgpt.window]
@@ -166,7 +166,7 @@ class LcrTask(Task):
         return requests
 
     def _prompts(self, budget: int | None) -> LcrPrompts:
-        constrain = "none" if self._settings.constrain == "none" else "choice"
+        constrain = "none" if self.settings.constrain == "none" else "choice"
         return LcrPrompts(constrain, budget)
 
     def score(self, group: Group, records: Sequence[Record]) -> list[dict[str, Any]]:
@@ -191,7 +191,7 @@ class LcrTask(Task):
 
     def _readings(self) -> Iterator[tuple[str, Measure, int | None]]:
         """Method, measure of confidence, number of samples (None for all) of each row but the first."""
-        settings = self._settings
+        settings = self.settings
         for method in settings.thresholds.methods:
             for measure in settings.confidence.measures:
                 yield method, measure, None
@@ -204,7 +204,7 @@ class LcrTask(Task):
         """NDCG of each query: of the base ranking, and reranked."""
         if not queries:
             return np.zeros(0), np.zeros(0)
-        settings, rule = self._settings, self._rule
+        settings, rule = self.settings, self._rule
         given = problem(queries, depth=settings.dataset.depth, cutoff=settings.cutoff, gain=settings.gain)
         if rule is not None and method == "lcr":
             found = surface(given, Grid((rule.query,), ((rule.upper, rule.lower),)))
@@ -213,13 +213,13 @@ class LcrTask(Task):
         return found.base, found.values(*best(found.sums()))
 
     def _row(self, values: np.ndarray[Any, Any], failed: int, ties: int) -> dict[str, Any]:
-        metric = metric_name(self._settings.cutoff, self._settings.gain)
+        metric = metric_name(self.settings.cutoff, self.settings.gain)
         every = np.concatenate([values, np.zeros(failed)])
         return asdict(measure_row(metric, "strict", every, 0, n_invalid=failed, n_ties=ties))
 
     def data(self) -> DataUse:
         """Files of the collection, what does not fit together, and how the numbers are to be read."""
-        settings = self._settings
+        settings = self.settings
         use = self._stage.use()
         notes = [*use.notes, f"NDCG@{settings.cutoff} with {settings.gain} gain"]
         if self._rule is None:
