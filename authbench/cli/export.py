@@ -90,13 +90,11 @@ def _write(
 
         return len(write_hub_folder(runs, path)), "files"
     if to == "latex":
-        from authbench.reporting.placing import Options
-        from authbench.reporting.tables import build_tables, render_tables
+        from authbench.reporting.latexfile import latex_file
+        from authbench.reporting.tables import build_tables
 
-        options = Options(paper=paper)
-        text = render_tables(runs, format="latex", paper=paper)
-        path.write_text(text, encoding="utf-8", errors="replace")
-        return len(build_tables(runs, options)), "tables"
+        path.write_text(latex_file(runs, paper=paper), encoding="utf-8")
+        return len(build_tables(runs)), "tables"
     from authbench.reporting.export import WRITERS, columns_of, rows
 
     kind = what if what in ("values", "answers") else "cells"

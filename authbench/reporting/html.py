@@ -105,6 +105,8 @@ def render_report(
             ],
         )
     )
+    # Half a surrogate pair, which a model's answer may hold, cannot be written.
+    page = page.encode("utf-8", "replace").decode("utf-8")
     return Report(page, packed.listed, packed.full, (*missing, *packed.problems))
 
 

@@ -7,8 +7,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from runfolders import cell, write_run
+
 from authbench.experiment.loading import load_experiment
 from authbench.experiment.running import Options, run
+from authbench.runtime.engine import ModelIdentity
+from authbench.runtime.messages import Response, Sample
+from authbench.runtime.store import Store
 
 BAD = {"wrong_format": 0.04, "out_of_range": 0.02, "empty": 0.01, "refused": 0.01}
 #: Models with the skill they are given: the second one is better.
@@ -87,3 +92,43 @@ def make_results(folder: Path) -> Path:
         run_one(folder, "ragauth", rag, model, truth={**hosts, **answers}, skill=skill, bad=BAD)
     run_one(folder, "entityauth_coarse", ENTITIES, "qwen3-8b", limit=4, bad=BAD)
     return folder / "results"
+
+
+def big_run(results: Path, items: int) -> Path:
+    """A run of PairJudge with so many pairs, and their prompts in the store."""
+    dims = {
+        "difficulty": "easy",
+        "context": "without",
+        "judge": "pair",
+        "output": "score",
+        "domain": "domains",
+    }
+    folder = write_run(
+        results,
+        "big",
+        "m",
+        [cell("accuracy", 0.5, **dims, n=items)],
+        task="pairwise",
+        table="authoritybench/3",
+    )
+    with Store(results / "responses.sqlite") as store, (folder / "items.jsonl").open("w") as file:
+        model = store.register(ModelIdentity("m", "1", "none", "fake"), {})
+        for number in range(items):
+            key = number.to_bytes(32, "big")
+            a, b = number % 10, number * 7 % 10
+            text = f'{{"A": {a}, "B": {b}}}' if number % 11 else "I would rather not say."
+            prompt = f"Which is more authoritative, site{number}.example or host{number * 31}.example? " * 4
+            store.put(key, model, prompt, Response((Sample(text, "stop", 9),), 60))
+            row = {
+                "group": "domains/easy/without/pair-score",
+                "item": f"domains-easy-{number:06}",
+                "number": number,
+                "gold": {"levels": [number % 3, 9 - number % 3]},
+                "values": {"scores": [a, b] if number % 11 else [None, None]},
+                "answers": [
+                    {"key": key.hex(), "texts": [text], "status": "ok" if number % 11 else "refused"}
+                ],
+                "error": None,
+            }
+            file.write(json.dumps(row) + "\n")
+    return folder

@@ -228,4 +228,4 @@ def _name(name: str) -> str:
 def _value(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.2f}".rstrip("0").rstrip(".") if math.isfinite(value) else "0"
-    return str(value)
+    return _clean(str(value))
