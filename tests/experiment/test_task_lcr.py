@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from math import log2
@@ -301,6 +302,15 @@ def test_rerankers_with_their_own_model_score_once(tmp_path: Path, monkeypatch: 
     (kept,) = (tmp_path / "kept").iterdir()
     kept.write_text("cut in the mid")
     assert ranking.rerank(queries, candidates)["q"].scores == [1.0, 3.0] and len(asked) == 4
+
+
+def test_a_hub_checkpoint_without_the_library_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "transformers", None)  # as if it were not installed
+    ranking = ScoredRanking("rankt5", None, tmp_path)
+    with pytest.raises(ConfigError, match=r"needs transformers, which is not installed; pip install"):
+        ranking.rerank({"q": "why"}, {"q": [Candidate("a", "x")]})
 
 
 def test_first_stages(beir: Path) -> None:

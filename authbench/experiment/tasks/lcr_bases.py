@@ -131,9 +131,12 @@ class ScoredRanking:
 
     def _weights(self) -> str:
         if self._name is None:
-            from authbench.retrieval.checkpoints import fingerprint
+            from authbench.retrieval.checkpoints import fingerprint, locate, require
 
-            self._name = fingerprint(self._checkpoint or _default(self._base))
+            checkpoint = self._checkpoint or _default(self._base)
+            if not Path(locate(checkpoint)).is_dir():
+                require("transformers")  # which finds the hub's commit
+            self._name = fingerprint(checkpoint)
         return self._name
 
 
