@@ -1,4 +1,4 @@
-"""Replay recorded answers over the configurations of `configs/ci` and compare every cell with its golden value.
+"""Replay recorded answers over `configs/ci` and compare every cell with its golden value.
 
 A changed prompt, parser, sampler or measure shows as a named difference: a prompt that has no recorded
 answer, or a cell whose value moved. `--record` asks the real model again and writes both anew.
