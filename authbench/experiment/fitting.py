@@ -11,7 +11,7 @@ from authbench.runtime.engine import Engine
 from authbench.runtime.messages import Request
 
 #: Characters per text that are tried in turn under the policy `truncate`.
-BUDGETS = (16000, 8000, 4000, 2000, 1000, 500, 250, 100, 0)
+BUDGETS = (16000, 8000, 4000, 2000, 1000, 500, 250, 100, 50, 20)
 
 
 @dataclass
@@ -66,10 +66,11 @@ class Fitter:
         if self.policy == "note":
             self.overflows[item] = tokens
             return self.text_chars
-        if self._longest(make(0), limit) > limit:
+        smaller = [budget for budget in BUDGETS if self.text_chars is None or budget < self.text_chars]
+        if not smaller or self._longest(make(smaller[-1]), limit) > limit:
             raise ConfigError(
                 f"{item}: a prompt of {tokens} tokens does not fit the context of {limit} tokens of "
-                f"{self.engine.identity.model}, even without its texts\nuse a model with a longer context"
+                f"{self.engine.identity.model}, even if texts are cut\nuse a model with a longer context"
             )
         if self.policy == "error":
             raise ConfigError(
@@ -77,7 +78,6 @@ class Fitter:
                 f"{self.engine.identity.model}\n"
                 "cut its texts with --set overflow=truncate or --set text_chars=N, or use another model"
             )
-        smaller = [budget for budget in BUDGETS if self.text_chars is None or budget < self.text_chars]
         budget = next(budget for budget in smaller if self._longest(make(budget), limit) <= limit)
         self.truncated[item] = budget
         return budget
