@@ -21,9 +21,10 @@ TRIAL_MODEL = "smollm2-135m"
 @click.option("--no-generate", is_flag=True, help="Do not load a model for a trial.")
 @output_options
 def command(results: Path, no_generate: bool, quiet: bool, as_json: bool) -> None:
-    """Say what works on this machine: engines, GPU and its memory against the models, data, store.
+    """Say what works on this machine.
 
-    Each installed engine that has a small model at hand makes one tiny generation.
+    Engines, GPU and its memory against the models, data, store. Each installed engine that has a small model
+    at hand makes one tiny generation.
 
     \b
     Example:

@@ -84,7 +84,7 @@ def _judges() -> Rows:
 
 def _engines() -> Rows:
     from authbench.engines.registry import ENGINES, installed
-    from authbench.experiment.jobs import ABLE
+    from authbench.experiment.abilities import ABLE
 
     return [
         {

@@ -30,7 +30,9 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Show the rendered prompts of an item, chat template included.
+    """Show the rendered prompts of an item.
+
+    They are shown as the model sees them, chat template included; no weights are loaded.
 
     \b
     Example:

@@ -39,7 +39,7 @@ def command(runs: Sequence[Path], quiet: bool, as_json: bool) -> None:
     elif scored:
         click.echo(render_tables(scored, format="text"))
     for run in scored:
-        say(f"measured: {run.path}", quiet=quiet)
+        say(f"measured: {run.path}", quiet=quiet or as_json)
     for problem in problems[1:]:
         say(f"authbench: {problem}")
     if problems:

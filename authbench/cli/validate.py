@@ -22,7 +22,9 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Check configurations without running anything: keys, values, models, data sets, engine settings.
+    """Check configurations without running anything.
+
+    Keys and values, models, names of data sets, and the settings of engines that are installed here.
 
     \b
     Examples:

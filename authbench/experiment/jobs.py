@@ -10,22 +10,17 @@ from typing import Any
 
 from authbench.engines.registry import default_engine
 from authbench.errors import ConfigError
+from authbench.experiment.abilities import ABLE
 from authbench.experiment.folder import RunFolder
 from authbench.experiment.loading import Experiment
 from authbench.experiment.models import load_model
 from authbench.experiment.tasks.base import Task, first_round
 from authbench.runtime.engine import Engine, ModelConfig
 
+__all__ = ["ABLE", "STORE_FILE", "Job", "batches", "check_capabilities", "plan_jobs"]
+
 #: The store of a results folder.
 STORE_FILE = "responses.sqlite"
-
-#: Which engines can do what not all can, for messages; engines decide by themselves (`Engine.capabilities`).
-ABLE: Mapping[str, tuple[str, ...]] = {
-    "samples": ("vllm", "openvino", "openai", "ray", "fake"),
-    "constraint": ("vllm", "openvino", "openai", "ray", "fake"),
-    "label_logprobs": ("vllm", "openvino", "openai", "ray", "fake"),
-    "prompt_logprobs": ("vllm", "openvino", "ray", "fake"),
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,298 @@
+"""Every verb: help, JSON, quiet, completion; what must stay light, and what must not load a model."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from authbench.cli.main import VERBS, cli, execute
+from authbench.engines.fake import FakeEngine
+from authbench.engines.registry import ENGINES, make_engine
+from authbench.experiment.abilities import ABLE
+from authbench.experiment.models import load_model
+
+CONFIG = """\
+table: authoritybench/1
+task: listwise
+dataset: {name: sample-domains, lists: 3}
+context: [without]
+models: [fake]
+engine: fake
+"""
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command line in a folder with `x.yaml`; gives exit status, stdout and stderr."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.yaml").write_text(CONFIG)
+
+    def do(*words: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        status = execute(words)
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return do
+
+
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command with its words, those of groups too."""
+    context = click.Context(cli)
+    for verb in VERBS:
+        command = cli.get_command(context, verb)
+        assert command is not None
+        yield verb, command
+        if isinstance(command, click.Group):
+            for name, below in command.commands.items():
+                yield f"{verb} {name}", below
+
+
+COMMANDS = dict(commands())
+#: Verbs whose options are this module's business; the others' are tested beside their modules.
+OWN = {"run", "score", "list", "prompt", "validate", "doctor", "completion"} | {
+    f"store {name}" for name in ("stats", "prune", "export", "repair")
+}
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_every_help_works_and_has_an_example(run: Run, words: str) -> None:
+    status, out, _ = run(*words.split(), "--help")
+    assert status == 0 and out.startswith(f"Usage: authbench {words}")
+    if not isinstance(COMMANDS[words], click.Group):
+        assert f"authbench {words}" in out.partition("Example")[2]
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_list_of_verbs_says_what_the_verb_says(verb: str) -> None:
+    text = COMMANDS[verb].help or ""
+    assert " ".join(text.split("\n\n")[0].split()) == VERBS[verb][1]
+
+
+@pytest.mark.parametrize("words", sorted(OWN))
+def test_every_verb_has_json_and_quiet(words: str) -> None:
+    names = {name for parameter in COMMANDS[words].params for name in parameter.opts}
+    assert {"--json", "--quiet", "-q"} <= names
+
+
+@pytest.fixture
+def ran(run: Run) -> Run:
+    assert run("run", "x.yaml", "-q")[0] == 0
+    return run
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "run x.yaml",
+        "run x.yaml --dry-run",
+        "score results",
+        "list configs",
+        "list datasets",
+        "list models",
+        "list judges",
+        "list engines",
+        "prompt x.yaml",
+        "validate x.yaml",
+        "doctor --no-generate",
+        "completion bash",
+        "store stats",
+        "store export -o a.gz",
+        "store repair",
+        "store prune --older-than 1 --yes",
+    ],
+)
+def test_json_can_be_parsed_and_quiet_is_quiet(ran: Run, words: str) -> None:
+    status, out, said = ran(*words.split(), "--json")
+    assert status == 0 and said == "" and json.loads(out)
+    status, plain, _ = ran(*words.split())
+    assert status == 0 and plain != out
+    status, quiet, said = ran(*words.split(), "-q")
+    assert (status, said) == (0, "")
+    assert quiet == plain or words.startswith(("validate", "run"))
+
+
+def test_run_and_dry_run_as_json(ran: Run) -> None:
+    [shown] = json.loads(ran("run", "x.yaml", "--json")[1])
+    assert shown["path"] == "results/x/fake" and shown["run"]["status"] == "complete"
+    assert shown["cells"] == json.loads(Path("results/x/fake/cells.json").read_text())
+    rows = json.loads(ran("run", "x.yaml", "--dry-run", "--json")[1])
+    # Section 4.1 on fine lists: 10 point calls, 1 a list judge, 35 a pair judge.
+    assert [row["calls"] for row in rows] == [30, 3, 3, 105, 105]
+    assert {row["new_calls"] for row in rows} == {0} and not rows[0]["tokens"]["exact"]
+
+
+def test_nothing_that_looks_loads_a_model(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeEngine, "load", lambda self: pytest.fail("the model was loaded"))
+    for words in ("validate x.yaml", "run x.yaml --dry-run", "prompt x.yaml", "doctor --no-generate"):
+        assert run(*words.split())[0] == 0
+    assert not Path("results").exists()
+    monkeypatch.undo()
+
+
+def test_a_finished_run_is_only_printed(ran: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FakeEngine, "load", lambda self: pytest.fail("the model was loaded"))
+    before = {path: path.read_bytes() for path in Path("results/x/fake").iterdir()}
+    assert ran("run", "x.yaml")[0] == 0
+    assert {path: path.read_bytes() for path in Path("results/x/fake").iterdir()} == before
+
+
+HEAVY = ("numpy", "scipy", "pydantic", "rich", "httpx", "jinja2", "torch", "vllm", "openvino", "ray")
+
+
+@pytest.mark.parametrize(
+    ("words", "may"),
+    [
+        ("--help", ()),
+        ("list models", ()),
+        ("list engines", ()),
+        ("list configs", ()),
+        ("list datasets", ()),
+        ("list judges", ()),
+        ("completion fish", ()),
+        ("validate x.yaml", ("pydantic", "jinja2")),
+    ],
+)
+def test_what_must_answer_at_once_imports_nothing_heavy(run: Run, words: str, may: tuple[str, ...]) -> None:
+    script = (
+        "import sys; from authbench.cli.main import execute; status = execute(sys.argv[1:]); "
+        f"sys.exit(f'{{status}}' + ','.join(m for m in {HEAVY} if m in sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *words.split()], capture_output=True, text=True, check=False
+    )
+    assert set(filter(None, done.stderr.strip()[1:].split(","))) <= set(may), done.stderr
+    assert done.stderr.startswith("0")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(run: Run, shell: str) -> None:
+    status, out, _ = run("completion", shell)
+    assert status == 0 and "_AUTHBENCH_COMPLETE" in out and shell in out
+
+
+def test_completion_answers() -> None:
+    asked = {"COMP_WORDS": "authbench run domainauth_", "COMP_CWORD": "2"}
+    environment = {"_AUTHBENCH_COMPLETE": "bash_complete", **asked}
+    command = [sys.executable, "-m", "authbench.cli.main"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert {"plain,domainauth_fine", "plain,domainauth_coarse"} <= set(done.stdout.split())
+
+
+def test_wrong_verbs_and_no_verb(run: Run) -> None:
+    status, _, said = run("rn")
+    assert status == 2 and "no such command 'rn' (did you mean 'run'?)" in said
+    assert run()[0] == 2
+    assert run("--version")[1].startswith("authbench, version ")
+
+
+def test_debug_shows_the_traceback(run: Run) -> None:
+    from authbench.errors import ConfigError
+
+    with pytest.raises(ConfigError):
+        run("--debug", "run", "nowhere.yaml")
+    with pytest.raises(ConfigError):
+        run("run", "nowhere.yaml", "--debug")
+
+
+# --- the store ---------------------------------------------------------------------------------------
+
+
+def test_stats_count_what_a_run_asked(ran: Run) -> None:
+    stats = json.loads(ran("store", "stats", "--json")[1])
+    [row] = stats["models"]
+    facts = json.loads(Path("results/x/fake/run.json").read_text())
+    assert row["prompts"] == row["samples"] == facts["session"]["submitted"]
+    assert row["identity"] == facts["identity"] and stats["bytes"] > 10_000
+    assert "fake   fake    none" in ran("store", "stats")[1]
+
+
+def test_an_export_replays_to_the_same_results(ran: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert json.loads(ran("store", "export", "-o", "a.jsonl.gz", "--json")[1])["written"] > 100
+    assert ran("store", "export", "-o", "b.jsonl.gz", "-q") == (0, "", "")
+    assert Path("a.jsonl.gz").read_bytes() == Path("b.jsonl.gz").read_bytes()
+    header = json.loads(gzip.decompress(Path("a.jsonl.gz").read_bytes()).splitlines()[0])
+    assert [model["identity"]["model"] for model in header["models"]] == ["fake"]
+    monkeypatch.setattr(FakeEngine, "__init__", lambda *_: pytest.fail("an engine was made"))
+    replay = ("--engine", "replay", "--set", "engine.path=a.jsonl.gz", "--results", "replayed")
+    assert ran("run", "x.yaml", "-q", *replay)[0] == 0
+    ours, theirs = (
+        [
+            {key: value for key, value in row.items() if key != "engine"}
+            for row in json.loads(Path(folder, "x/fake/cells.json").read_text())
+        ]
+        for folder in ("results", "replayed")
+    )
+    assert ours == theirs
+    assert Path("replayed/x/fake/items.jsonl").read_bytes() == Path("results/x/fake/items.jsonl").read_bytes()
+    # What was replayed can be exported in turn.
+    assert ran("store", "export", "-o", "c.jsonl.gz", "--results", "replayed")[0] == 0
+    assert Path("c.jsonl.gz").read_bytes() == Path("a.jsonl.gz").read_bytes()
+
+
+def test_what_was_not_recorded_fails_and_says_so(ran: Run) -> None:
+    assert ran("store", "export", "-o", "a.jsonl.gz")[0] == 0
+    replay = ("--engine", "replay", "--set", "engine.path=a.jsonl.gz", "--results", "replayed")
+    status, out, said = ran("run", "x.yaml", *replay, "--set", "dataset.seed=5")
+    assert status == 7 and "PARTIAL" in out and "items failed (see errors in run.json)" in said
+    facts = json.loads(Path("replayed/x/fake/run.json").read_text())
+    assert facts["status"] == "failed" and facts["errors"][0].startswith("no recorded answer to a prompt")
+
+
+def test_prune_asks_first_and_a_run_asks_again(ran: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert ran("store", "prune")[0] == 2
+    monkeypatch.setattr("click.confirm", _no)
+    assert ran("store", "prune", "--model", "fake")[0] == 130
+    assert json.loads(ran("store", "prune", "--model", "other", "--yes", "--json")[1])["deleted"] == 0
+    count = json.loads(ran("store", "stats", "--json")[1])["models"][0]["samples"]
+    assert ran("store", "prune", "--model", "fake", "--yes")[2] == f"{count:,} answers deleted\n"
+    assert json.loads(ran("store", "stats", "--json")[1])["models"] == []
+    assert ran("store", "export", "-o", "a.gz")[0] == 3
+    assert ran("score", "results")[0] == 3
+    status, _, said = ran("run", "x.yaml")
+    assert status == 0 and "stored" not in said
+
+
+def _no(*_: Any, **__: Any) -> None:
+    raise click.exceptions.Abort
+
+
+# --- engines -----------------------------------------------------------------------------------------
+
+
+def test_what_engines_can_do_is_as_listed() -> None:
+    for name in ("fake", "openai", "openvino"):
+        settings = {"base_url": "http://localhost:1/v1"} if name == "openai" else {}
+        if name == "openvino":
+            pytest.importorskip("openvino_genai")
+        engine = make_engine(name, load_model("smollm2-135m" if name == "openvino" else "fake"), settings)
+        able = engine.capabilities
+        assert (name in ABLE["samples"]) == able.samples
+        assert (name in ABLE["constraint"]) == bool(able.constraints)
+        assert (name in ABLE["label_logprobs"]) == able.label_logprobs
+        assert (name in ABLE["prompt_logprobs"]) == able.prompt_logprobs
+        engine.close()
+    assert {name for engines in ABLE.values() for name in engines} <= set(ENGINES)
+
+
+def test_what_an_engine_cannot_do_is_refused_with_those_that_can(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from authbench.runtime.engine import Capabilities
+
+    monkeypatch.setattr(FakeEngine, "capabilities", property(lambda engine: Capabilities()))
+    status, _, said = run("run", "x.yaml", "--set", "constrain=json")
+    assert status == 2 and "the engine 'fake' cannot do what domains/without/point asks for" in said
+    assert "constraint json\nuse another with --engine: vllm, openvino, openai, ray" in said
+    status, _, said = run("run", "x.yaml", "--set", "scoring=logprob")
+    assert status == 2 and "asks for: label_logprobs" in said
+    assert not Path("results").exists()
