@@ -58,7 +58,7 @@ def _check(claim: Claim, cells: Sequence[Cell], differences: Differences) -> Res
         case OnFront():
             findings = _on_front(check, about, differences)
         case GainsMost():
-            findings = numberchecks.gains_most(check, about)
+            findings = numberchecks.gains_most(check, about, differences)
         case Possible():
             findings = numberchecks.possible(check, about)
         case NoCopies():

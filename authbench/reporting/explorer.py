@@ -166,7 +166,8 @@ def _in_full(members: Sequence[ItemRow], prompts: PromptTexts) -> list[dict[str,
 
 
 def _detail(facts: GroupFacts, item: Item, prompts: Mapping[str, str]) -> dict[str, Any]:
-    detail: ItemDetail = item_detail(str(facts.run.run.get("task")), item, prompts, MOST_TEXT)
+    rule = facts.extra["lcr"].rule if "lcr" in facts.extra else None
+    detail: ItemDetail = item_detail(str(facts.run.run.get("task")), item, prompts, MOST_TEXT, rule)
     answers = detail.answers[:MOST_ANSWERS]
     full: dict[str, Any] = {
         "a": [{"s": a.status, "r": a.read, "p": a.prompt, "t": a.texts} for a in answers],

@@ -160,7 +160,7 @@ def _typed(name: str, value: Any) -> Any:
 
 def _values(run: Run) -> Iterator[dict[str, Any]]:
     for group, items in grouped_items(run):
-        for cell in group_values(run.run.get("task"), group, items):
+        for cell in group_values(run, group, items):
             dims = dict.fromkeys(KEY) | key_dims(cell.key)
             for place, item in enumerate(cell.items):
                 value, valid = float(cell.values[place]), bool(cell.valid[place])

@@ -44,7 +44,7 @@ def write_inspect_logs(run: Run, folder: Path) -> list[Path]:
 def inspect_log(run: Run, group: str, items: Sequence[Item], prompts: PromptTexts) -> dict[str, Any]:
     """The log of one group of items."""
     task = run.run.get("task")
-    cells = group_values(task, group, items)
+    cells = group_values(run, group, items)
     scores = _scores_by_item(cells)
     failed = sum(item.error is not None for item in items)
     model = _model(run)

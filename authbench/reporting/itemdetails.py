@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from authbench.reporting.facts.rag import cut_name
 from authbench.reporting.itemfiles import Item
+
+if TYPE_CHECKING:
+    from authbench.lcr.rerank import Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,13 @@ class ItemDetail:
 Parts = tuple[list[tuple[str, str]], tuple[str, ...], list[tuple[str, ...]], list[str]]
 
 
-def item_detail(task: str, item: Item, prompts: Mapping[str, str] | None = None, most: int = 0) -> ItemDetail:
+def item_detail(
+    task: str,
+    item: Item,
+    prompts: Mapping[str, str] | None = None,
+    most: int = 0,
+    rule: Rule | None = None,
+) -> ItemDetail:
     """The item in words.
 
     Args:
@@ -56,8 +66,11 @@ def item_detail(task: str, item: Item, prompts: Mapping[str, str] | None = None,
         item: from `read_items`.
         prompts: rendered prompts by key.
         most: most signs kept of a prompt or an answer, the middle being left out; 0 for all.
+        rule: of LCR, if the place after reranking is wanted.
     """
     describe = _TASKS.get(task, _any)
+    if task == "lcr":
+        describe = partial(_lcr, rule=rule)
     try:
         facts, head, rows, read = describe(item) if item.error is None else _any(item)
     except (KeyError, IndexError, TypeError):  # Values of another version: show them as they are.
@@ -150,6 +163,36 @@ def _rag(item: Item) -> Parts:
     read = [", ".join(map(_number, given)) if given is not None else "" for given in parts.values()][:asked]
     read += [""] * (asked - len(read)) + [f"{cut['answer'] or ''} ({cut_name(cut)})".strip() for cut in cuts]
     return facts, head, rows, read
+
+
+def _lcr(item: Item, rule: Rule | None = None) -> Parts:
+    from authbench.experiment.tasks.lcr_items import to_query
+    from authbench.lcr.rerank import rerank
+
+    gold, values = item.gold, item.values
+    query = to_query(item.item, gold, values)
+    order = list(values["order"])
+    before = {document: place for place, document in enumerate(order, start=1)}
+    after = before
+    facts = [("confidence of the query", _share(values["query"]))]
+    if rule is not None:
+        reranked = rerank(order, query.own, query.documents, rule, len(order))
+        after = {document: place for place, document in enumerate(reranked, start=1)}
+        facts += [("thresholds", str(rule)), ("gate", "open" if rule.opens(query.own) else "closed")]
+    rows = []
+    for place, document in enumerate(gold["documents"], start=1):
+        number = place - 1
+        taken = values["documents"][number] if number < len(values["documents"]) else None
+        confidence = "–" if taken is None else _share(taken)
+        places = [str(found[document]) if document in found else "–" for found in (before, after)]
+        rows.append((str(place), document, _word(gold["grades"][number]), confidence, *places))
+    head = ("retrieved", "document", "grade", "confidence", "base ranking", "reranked")
+    return facts, head, sorted(rows, key=lambda row: int(row[-1]) if row[-1].isdigit() else 10_000), []
+
+
+def _share(confidence: Mapping[str, Any]) -> str:
+    """C as the counts that it is made of."""
+    return f"{confidence['largest'] / confidence['k']:.2f} ({confidence['largest']}/{confidence['k']})"
 
 
 def _kept_heading(cut: Mapping[str, Any]) -> str:

@@ -25,7 +25,13 @@ _WORDS: dict[str, dict[Any, str]] = {
     "filter": {"none": "no filter"},
     "metric": _METRICS,
     "aggregation": {"average": "AverageScore", "bubble": "BubbleSort"},
-    "method": {"base": "base ranking", "lcr": "+LCR", "car": "+CAR"},
+    "method": {
+        "base": "base ranking",
+        "lcr": "+LCR",
+        "car": "+CAR",
+        "lcr-entropy": "+LCR by entropy",
+        "car-entropy": "+CAR by entropy",
+    },
 }
 _TABLES = {"authoritybench": "Table", "lcr": "LCR Table", "car": "CAR"}
 #: The order in which the parts of a setting are named.
@@ -36,11 +42,11 @@ _SETTING = (
     "aggregation",
     "difficulty",
     "filter",
-    "k",
     "retriever",
     "collection",
     "base",
     "method",
+    "k",
 )
 
 

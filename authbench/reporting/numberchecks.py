@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from authbench.reporting.auditcells import DIMS, Cell, Partners
 from authbench.reporting.claims import Binned, Extremes, GainsMost, NoRepeats, Possible
 from authbench.reporting.findings import Finding, Outcome
+
+if TYPE_CHECKING:
+    from authbench.reporting.differences import Differences
 
 #: Slack for sums of binary fractions, in the unit of the printed digit.
 _EPS = 1e-6
@@ -110,30 +115,45 @@ def _repeat(dim: str, one: tuple[Any, dict[Any, Cell]], other: tuple[Any, dict[A
     return [Finding.of_cells(outcome, [cell for pair in pairs for cell in pair], text)]
 
 
-def gains_most(check: GainsMost, cells: Sequence[Cell]) -> list[Finding]:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Gain:
+    """A relative gain over a base ranking, with half the width of its 95 % interval where that is known."""
+
+    value: float
+    half: float | None
+    cell: Cell
+
+
+def gains_most(check: GainsMost, cells: Sequence[Cell], differences: Differences) -> list[Finding]:
     """In each collection, the relative gain over `check.base` against the largest over another base."""
     partners = Partners(cells)
-    collections: dict[tuple[Any, ...], list[tuple[float, Cell]]] = defaultdict(list)
+    collections: dict[tuple[Any, ...], list[_Gain]] = defaultdict(list)
     for cell in cells:
         if cell.dims["method"] in (None, "base"):
             continue
         for base in partners.of(cell, {"method": "base"}):
             if base.value and cell.value is not None:
+                interval = differences.interval(cell, base)
+                half = None if interval is None else (interval[1] - interval[0]) / 2 / base.value
                 place = tuple(cell.dims[name] for name in DIMS if name != "base")
-                collections[place].append((cell.value / base.value - 1, cell))
+                collections[place].append(_Gain(cell.value / base.value - 1, half, cell))
     findings = []
     for gains in collections.values():
-        own = [pair for pair in gains if pair[1].dims["base"] == check.base]
-        others = [pair for pair in gains if pair[1].dims["base"] != check.base]
+        own = [gain for gain in gains if gain.cell.dims["base"] == check.base]
+        others = [gain for gain in gains if gain.cell.dims["base"] != check.base]
         if own and others:
-            findings.append(_gain(own[0], max(others, key=lambda pair: pair[0])))
+            findings.append(_largest(own[0], max(others, key=lambda gain: gain.value)))
     return findings
 
 
-def _gain(own: tuple[float, Cell], rival: tuple[float, Cell]) -> Finding:
-    outcome: Outcome = "holds" if own[0] > rival[0] else "fails"
-    words = [f"{cell.dims['base']} {100 * gain:+.1f} %" for gain, cell in (own, rival)]
-    return Finding.of_cells(outcome, (own[1], rival[1]), f"{words[0]}, next {words[1]}")
+def _largest(own: _Gain, rival: _Gain) -> Finding:
+    outcome: Outcome = "holds" if own.value > rival.value else "fails"
+    if own.cell.run.engine != "paper":
+        known = own.half is not None and rival.half is not None
+        if not known or abs(own.value - rival.value) <= math.hypot(own.half or 0.0, rival.half or 0.0):
+            outcome = "undecided"
+    words = [f"{gain.cell.dims['base']} {100 * gain.value:+.1f} %" for gain in (own, rival)]
+    return Finding.of_cells(outcome, (own.cell, rival.cell), f"{words[0]}, next {words[1]}")
 
 
 def binned(check: Binned, applies: bool) -> list[Finding]:

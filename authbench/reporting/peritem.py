@@ -72,19 +72,19 @@ def cell_items(run: Run) -> dict[CellKey, CellItems]:
         groups[item.group].append(item)
     found = {}
     for group, items in groups.items():
-        for cell in group_values(run.run.get("task"), group, items):
+        for cell in group_values(run, group, items):
             found[cell.key] = cell
     return found
 
 
-def group_values(task: str | None, group: str, items: Sequence[Item]) -> list[CellItems]:
+def group_values(run: Run, group: str, items: Sequence[Item]) -> list[CellItems]:
     """The per-item values of the cells that a group has; the first one is the group's main measure."""
-    read = _READERS.get(str(task))
+    read = _READERS.get(str(run.run.get("task")))
     if read is None:
         return []
     ids = tuple(item.item for item in items)
     try:
-        return [_cell(group, ids, *measured) for measured in read(group, items)]
+        return [_cell(group, ids, *measured) for measured in read(run, group, items)]
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise DataError(f"items of {group}: what was read is damaged ({error!r})") from error
 
@@ -108,7 +108,7 @@ def _cell(
     return CellItems(cell_key(dims), group, ids, np.where(valid, numbers, 0.0), valid)
 
 
-def _listwise(group: str, items: Sequence[Item]) -> Iterator[Measured]:
+def _listwise(run: Run, group: str, items: Sequence[Item]) -> Iterator[Measured]:
     """Spearman and Kendall of each list, for PairJudge by each aggregation."""
     from authbench.experiment.tasks.listwise import AGGREGATIONS
     from authbench.measures.correlation import list_correlations
@@ -139,7 +139,7 @@ def list_scores(
     return _tie_broken(item)
 
 
-def _pairwise(group: str, items: Sequence[Item]) -> Iterator[Measured]:
+def _pairwise(run: Run, group: str, items: Sequence[Item]) -> Iterator[Measured]:
     """Right or wrong for each pair; ties and equal labels are wrong, as in the paper."""
     from authbench.measures.accuracy import PairOutcome, pair_outcomes
     from authbench.measures.resampling import as_floats
@@ -176,7 +176,7 @@ def _tie_broken(item: Item) -> list[float | None]:
     return tie_broken(scores, expected)
 
 
-def _rag(group: str, items: Sequence[Item]) -> Iterator[Measured]:
+def _rag(run: Run, group: str, items: Sequence[Item]) -> Iterator[Measured]:
     """Right or wrong at every cut for each question; neither yes nor no is invalid."""
     chosen = group.rpartition("/")[2]
     cuts: list[Mapping[str, Any]] = next((item.values["cuts"] for item in items if item.error is None), [])
@@ -185,6 +185,14 @@ def _rag(group: str, items: Sequence[Item]) -> Iterator[Measured]:
         if cut["threshold"] is not None:
             dims["method"] = f"score>={cut['threshold']:g}"
         yield dims, [_right(item, place) for item in items], None
+
+
+def _lcr(run: Run, group: str, items: Sequence[Item]) -> Iterator[Measured]:
+    """NDCG of each query, of the base ranking and reranked by every method."""
+    from authbench.reporting.lcrvalues import lcr_values
+
+    for dims, values in lcr_values(run, group, items):
+        yield dims, values, None
 
 
 def _right(item: Item, place: int) -> float | None:
@@ -198,8 +206,9 @@ def judge_dims(judge: str) -> dict[str, str]:
     return {"judge": kind, "output": output or "score"}
 
 
-_READERS: dict[str, Callable[[str, Sequence[Item]], Iterable[Measured]]] = {
+_READERS: dict[str, Callable[[Run, str, Sequence[Item]], Iterable[Measured]]] = {
     "listwise": _listwise,
     "pairwise": _pairwise,
     "rag": _rag,
+    "lcr": _lcr,
 }

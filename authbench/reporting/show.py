@@ -123,7 +123,8 @@ def _badness(row: ItemRow) -> tuple[bool, float, int]:
 def _in_full(run: Run, row: ItemRow, prompts: PromptTexts, most: int) -> ItemDetail:
     item = next(read_items_at(run.path, [row.start]))
     found = prompts.find(run, [answer.key for answer in item.answers])
-    return item_detail(str(run.run.get("task")), item, found, most)
+    rule = row.facts.extra["lcr"].rule if "lcr" in row.facts.extra else None
+    return item_detail(str(run.run.get("task")), item, found, most, rule)
 
 
 def as_dict(shown: Shown) -> dict[str, Any]:

@@ -60,6 +60,35 @@ def questions(folder: Path, count: int = 16, **changes: Any) -> Path:
     return path
 
 
+def collection(folder: Path, queries: int = 12, depth: int = 6) -> Path:
+    """A collection in BEIR's layout with a run: of six documents a query one is relevant, not the first."""
+    folder.mkdir(parents=True)
+    corpus, asked, qrels, ranking = [], [], ["query-id\tcorpus-id\tscore"], []
+    for query in range(queries):
+        asked.append({"_id": f"q{query}", "text": f"subject {query}?"})
+        qrels.append(f"q{query}\td{query}-{2 + query % 4}\t{1 + query % 3}")
+        for place in range(depth):
+            text = f"passage {place} on subject {query}"
+            corpus.append({"_id": f"d{query}-{place}", "title": "", "text": text})
+            ranking.append(f"q{query} Q0 d{query}-{place} {place + 1} {9 - place} first")
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)))
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, asked)))
+    (folder / "qrels").mkdir()
+    (folder / "qrels" / "test.tsv").write_text("\n".join(qrels))
+    (folder / "first.run").write_text("\n".join(ranking))
+    return folder
+
+
+def lcr(folder: Path, extra: str = "") -> str:
+    """An LCR experiment on that collection."""
+    return (
+        f"table: lcr/2\ntask: lcr\nbases: [retriever, rankgpt]\n"
+        f"dataset: {{name: mine, path: {folder}, run: {folder / 'first.run'}, retriever: first, depth: 6}}\n"
+        f"confidence: {{samples: 5, measures: [mscp, entropy], at: [3]}}\n"
+        f"thresholds: {{step: 0.25, folds: 3, methods: [lcr, car]}}\n{extra}"
+    )
+
+
 def run_one(
     folder: Path, name: str, text: str, model: str = "fake", limit: int | None = None, **engine: Any
 ) -> Path:
@@ -91,6 +120,7 @@ def make_results(folder: Path) -> Path:
         hosts = {f"l{level}.example": level for level in LEVELS}
         run_one(folder, "ragauth", rag, model, truth={**hosts, **answers}, skill=skill, bad=BAD)
     run_one(folder, "entityauth_coarse", ENTITIES, "qwen3-8b", limit=4, bad=BAD)
+    run_one(folder, "lcr_bm25", lcr(collection(folder / "beir")), "qwen2.5-7b-instruct", bad={"empty": 0.02})
     return folder / "results"
 
 

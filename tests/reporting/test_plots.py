@@ -16,6 +16,7 @@ from runfolders import cell, write_run
 from authbench.cli.plot import command
 from authbench.errors import ConfigError, DataError
 from authbench.reporting.facts.collecting import collect_all
+from authbench.reporting.facts.lcr import lcr_facts
 from authbench.reporting.facts.lists import list_facts
 from authbench.reporting.facts.pairs import pair_facts, sides_of
 from authbench.reporting.facts.rag import rag_facts
@@ -26,7 +27,7 @@ from authbench.reporting.plots.forest import forest
 from authbench.reporting.plots.kinds import KINDS
 from authbench.reporting.plots.marks import Style, lay_out
 from authbench.reporting.plots.svg import Scale, Svg, clipped, nice_step, short_number, theme_css
-from authbench.reporting.results import find_runs, load_run
+from authbench.reporting.results import Run, find_runs, load_run
 
 HOSTILE = '</svg><script>alert("x")</script></style>\x00\x1b & " \ud800'
 
@@ -144,6 +145,66 @@ def test_costs_are_per_item_and_seconds_come_from_run_json(tmp_path: Path) -> No
     assert [p.cost for p in cost_points([run], "seconds")] == [0.5]
 
 
+def lcr_item(name: str, own: int, documents: list[int], grades: list[int | None]) -> Item:
+    """A query whose confidences are these counts out of 4."""
+
+    def taken(largest: int) -> dict[str, Any]:
+        return {"k": 4, "largest": largest, "labels": [0] * 4}
+
+    names = [f"{name}{place}" for place in range(len(documents))]
+    gold = {"documents": names, "grades": grades, "relevant": sorted([g for g in grades if g], reverse=True)}
+    values = {"order": names, "query": taken(own), "documents": [taken(count) for count in documents]}
+    return Item("c/first/retriever", name, 0, gold, values, [], None)
+
+
+def test_what_lcr_moves_by_hand(tmp_path: Path) -> None:
+    fixed = {"query": 0.9, "upper": 0.75, "lower": 0.25}
+    config = {
+        "task": "lcr",
+        "dataset": {"name": "c", "depth": 3},
+        "models": ["m"],
+        "confidence": {"samples": 4},
+        "thresholds": {"fixed": fixed, "step": 0.25, "folds": 2},
+    }
+    run = Run(tmp_path, {"task": "lcr", "config": config}, [])
+    items = [
+        # Gate open: 2/4 is below 0.9. Bins -1, 0 and 1, so the ranking turns round.
+        lcr_item("a", 2, [1, 2, 3], [0, None, 1]),
+        # Gate closed: 4/4.
+        lcr_item("b", 4, [1, 2, 3], [1, 0, 0]),
+        # Gate open, all in the middle bin: nothing moves.
+        lcr_item("c", 1, [2, 2, 2], [0, 1, 0]),
+    ]
+    facts = lcr_facts(run, "c/first/retriever", items)["extra"]["lcr"]
+    assert str(facts.rule) == "T_query 0.9, T_upper 0.75, T_lower 0.25"
+    moved = facts.moved
+    assert (moved.better, moved.same, moved.worse, moved.opened) == (1, 2, 0, 2)
+    # Grade 0: down 2 in a, still in b (twice) and c (twice); grade 1: up 2 in a, still in b and c.
+    assert moved.lift == ((0, -2 / 5, 5), (1, 2 / 3, 3), (None, 0.0, 1))
+    # Grade 0 has the counts 1, 2, 3, 2, 2; grade 1 has 3, 1, 2; nobody judged a document with 2.
+    assert [(row.grade, row.n, row.confidence.value) for row in facts.grades] == [
+        (0, 5, pytest.approx(10 / 20)),
+        (1, 3, pytest.approx(6 / 12)),
+        (None, 1, pytest.approx(0.5)),
+    ]
+    surface = facts.thresholds
+    assert surface.values == (0.0, 0.25, 0.5, 0.75, 1.0) and surface.gates == (
+        0.0,
+        0.25,
+        0.5,
+        0.75,
+        1.0,
+        1.25,
+    )
+    # NDCG@5 of a relevant document at place 3 is 1/2, at place 1 it is 1, at place 2 1/log2(3).
+    second = 1 / np.log2(3)
+    assert surface.base == pytest.approx(100 * (0.5 + 1 + second) / 3)
+    assert surface.best == pytest.approx(100 * (1 + 1 + second) / 3)
+    # T_query 0 opens no gate: that is the base ranking.
+    assert surface.by_gate[0] == pytest.approx(surface.base)
+    assert np.isnan(surface.pairs[0, 4]) and not np.isnan(surface.pairs[4, 0])
+
+
 # -- drawing ----------------------------------------------------------------------------------------------
 
 
@@ -168,7 +229,7 @@ def test_sections_are_laid_out_below_one_another() -> None:
 
 def test_every_kind_is_drawn_from_real_runs_as_well_formed_xml(fake_results: Path) -> None:
     drawn = set()
-    for experiment in ("domainauth_fine", "domainauth_pairs", "ragauth", "entityauth_coarse"):
+    for experiment in ("domainauth_fine", "domainauth_pairs", "ragauth", "entityauth_coarse", "lcr_bm25"):
         runs = find_runs([fake_results / experiment])
         groups, _ = collect_all(runs)
         for kind, spec in KINDS.items():

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from authbench.reporting.facts.lcr import lcr_facts
 from authbench.reporting.facts.lists import list_facts
 from authbench.reporting.facts.pairs import pair_facts
 from authbench.reporting.facts.rag import rag_facts
@@ -18,10 +19,11 @@ from authbench.reporting.itemfiles import Answer, Item, read_items
 from authbench.reporting.peritem import group_values, judge_dims
 from authbench.reporting.results import Run
 
-_FACTS: dict[str, Callable[[str, Sequence[Item]], dict[str, Any]]] = {
-    "listwise": list_facts,
-    "pairwise": pair_facts,
-    "rag": rag_facts,
+_FACTS: dict[str, Callable[[Run, str, Sequence[Item]], dict[str, Any]]] = {
+    "listwise": lambda run, group, items: list_facts(group, items),
+    "pairwise": lambda run, group, items: pair_facts(group, items),
+    "rag": lambda run, group, items: rag_facts(group, items),
+    "lcr": lcr_facts,
 }
 
 
@@ -75,7 +77,7 @@ def group_facts(run: Run, task: str, group: str, items: Sequence[Item]) -> Group
     statuses: Counter[str] = Counter()
     for item in items:
         statuses.update(answer.status for answer in item.answers)
-    found = _FACTS[task](group, items) if task in _FACTS else {}
+    found = _FACTS[task](run, group, items) if task in _FACTS else {}
     return GroupFacts(
         run=run,
         group=group,
@@ -83,7 +85,7 @@ def group_facts(run: Run, task: str, group: str, items: Sequence[Item]) -> Group
         items=len(items),
         failed=sum(item.error is not None for item in items),
         statuses=statuses,
-        values=tuple(group_values(task, group, items)),
+        values=tuple(group_values(run, group, items)),
         **found,
     )
 
@@ -98,6 +100,8 @@ def group_dims(run: Run, task: str, group: str) -> dict[str, Any]:
         own |= dict(zip(("domain", "difficulty", "context"), parts, strict=False)) | judge_dims(parts[3])
     elif task == "rag":
         own["filter"] = parts[-1]
+    elif task == "lcr" and len(parts) >= 3:
+        own |= dict(zip(("collection", "retriever", "base"), group.rsplit("/", 2), strict=True))
     return own
 
 
@@ -110,6 +114,8 @@ def main_values(facts: GroupFacts, items: Sequence[Item]) -> Floats:
     same = [cell for cell in cells if cell.key[-1] == metric and len(cell.values) == len(items)]
     if metric in ("spearman", "kendall"):
         same = same[:1]  # Another aggregation is another reading of the same answers.
+    if metric.startswith("ndcg"):
+        same = same[1:2] or same  # Reranked by the first method, rather than the base ranking.
     return np.asarray(np.mean([cell.values for cell in same], axis=0), dtype=np.float64)
 
 

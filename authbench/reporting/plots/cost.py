@@ -67,6 +67,8 @@ def cost_points(runs: Sequence[Run], cost: str) -> list[Point]:
 
 def pareto(runs: Sequence[Run]) -> Svg | None:
     """Value against calls, tokens and seconds per item; a front for each setting where there are few."""
+    if any(cell.get("base") is not None for run in runs for cell in run.cells):
+        return None  # Base rankings and confidences are asked together: no method has a price of its own.
     metric = main_metric([cell for run in runs for cell in run.cells])
     panels = [(cost, points) for cost in COSTS if (points := cost_points(runs, cost))]
     if not panels:

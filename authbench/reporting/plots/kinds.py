@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from authbench.reporting.facts.records import GroupFacts
-from authbench.reporting.plots import answers, cost, forest, kept, position, scores
+from authbench.reporting.plots import answers, cost, forest, kept, lcr, position, scores
 from authbench.reporting.plots.svg import Svg
 from authbench.reporting.results import Run
 
@@ -70,6 +70,25 @@ KINDS: dict[str, Kind] = {
         "Documents kept by each filter",
         "For how many questions the document at each place of the retrieval order is kept.",
         lambda runs, groups: kept.kept(groups),
+    ),
+    "confidence": Kind(
+        "Confidence by relevance",
+        "LCR's hypothesis is that confidence grows with relevance. A reranker can use what lies within "
+        "queries: tau-b of confidence and grade among a query's own documents, averaged.",
+        lambda runs, groups: lcr.confidence(groups),
+    ),
+    "thresholds": Kind(
+        "Thresholds",
+        "NDCG for every pair of bin thresholds (blue above the base ranking, orange below, outlined the "
+        "best) and for every gate. Held out: thresholds chosen on other queries. Shuffled: the same search "
+        "without any signal, which is what choosing on the test queries gains by itself.",
+        lambda runs, groups: lcr.thresholds(groups),
+    ),
+    "moved": Kind(
+        "What moved",
+        "Queries that get better or worse under the thresholds of the table, and how many places documents "
+        "of each relevance grade move up.",
+        lambda runs, groups: lcr.moved(groups),
     ),
 }
 
