@@ -81,3 +81,19 @@ def slow_encode_batch(tokenizer: Any) -> EncodeBatch:
         return [list(ids) for ids in tokenizer(texts, add_special_tokens=add_special_tokens)["input_ids"]]
 
     return encode_batch
+
+
+def load_slow_encode_batch(files: ModelFiles) -> EncodeBatch:
+    """The batch encoder of a model without a `tokenizer.json`: by `transformers`, else `EngineError`."""
+    try:
+        from transformers import AutoTokenizer
+    except ImportError as error:
+        raise EngineError(
+            f"{files.source} has no tokenizer.json, and transformers is not installed to read what it has"
+        ) from error
+    try:
+        return slow_encode_batch(AutoTokenizer.from_pretrained(str(files.folder)))
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise EngineError(
+            f"{files.source}: the tokenizer cannot be loaded: {' '.join(str(error).split())[:300]}"
+        ) from error

@@ -43,6 +43,7 @@ class RayEngine(Engine):
         self._options = RayOptions.parse(settings or {})
         self._inner_settings = {**model.engine.get(self._options.inner, {}), **self._options.settings}
         self._cluster: Cluster | None = None
+        self._expected: int | None = None
         self._waiting: deque[Job] = deque()
         self._losses: dict[int, int] = {}
         self._failed: list[Completion] = []
@@ -83,6 +84,11 @@ class RayEngine(Engine):
         """The inner engine's."""
         return self._inner.context_length
 
+    def expect(self, tokens: int) -> None:
+        """The plan's longest prompt with its answer, for the engines of the actors."""
+        if self._options.inner == "vllm":
+            self._expected = tokens
+
     def load(self) -> None:
         """Join or start the cluster, and wait for the first actor; the others join as they are ready.
 
@@ -90,7 +96,7 @@ class RayEngine(Engine):
             EngineError: no cluster, no room in it, or a model that no actor can load.
         """
         if self._cluster is None:
-            cluster = Cluster(self._options, self._model, self._inner_settings)
+            cluster = Cluster(self._options, self._model, self._inner_settings, self._expected)
             try:
                 cluster.start()
             except BaseException:

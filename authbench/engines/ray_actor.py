@@ -37,10 +37,16 @@ class Worker:
     """Holds an engine. Calls come one after another, so the engine is never touched by two."""
 
     def __init__(
-        self, engine: str, model: ModelConfig, settings: Mapping[str, Any], environment: Mapping[str, str]
+        self,
+        engine: str,
+        model: ModelConfig,
+        settings: Mapping[str, Any],
+        environment: Mapping[str, str],
+        expected: int | None = None,
     ) -> None:
         os.environ.update(environment)
         self._name, self._model, self._settings = engine, model, settings
+        self._expected = expected
         self._engine: Engine | None = None
         self._flow: Iterator[Completion] | None = None
         self._left: set[int] = set()
@@ -54,6 +60,8 @@ class Worker:
         facts = {"node": ray.get_runtime_context().get_node_id(), "pid": os.getpid(), "error": None}
         try:
             self._engine = make_engine(self._name, self._model, self._settings)
+            if self._expected is not None and hasattr(self._engine, "expect"):
+                self._engine.expect(self._expected)
             self._engine.load()
         except EngineError as error:
             facts["error"] = str(error)

@@ -70,7 +70,14 @@ class Slot:
 class Cluster:
     """Actors of one run."""
 
-    def __init__(self, options: RayOptions, model: ModelConfig, settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        options: RayOptions,
+        model: ModelConfig,
+        settings: Mapping[str, Any],
+        expected: int | None = None,
+    ) -> None:
+        self._expected = expected
         self._options = options
         self._model = model
         self._settings = dict(settings)
@@ -147,7 +154,7 @@ class Cluster:
 
         actor_class: Any = ray.remote(Worker)
         actor = actor_class.options(**self._resources, max_restarts=0, scheduling_strategy="SPREAD").remote(
-            self._options.inner, self._model, self._settings, environment_to_pass()
+            self._options.inner, self._model, self._settings, environment_to_pass(), self._expected
         )
         return Slot(actor, actor.load.remote())
 

@@ -11,10 +11,16 @@ from typing import Any
 
 from authbench.engines import vllm_installed
 from authbench.engines.chat import ChatTemplate
-from authbench.engines.encoding import PromptEncoder, load_encode_batch, slow_encode_batch
+from authbench.engines.encoding import (
+    PromptEncoder,
+    load_encode_batch,
+    load_slow_encode_batch,
+    slow_encode_batch,
+)
 from authbench.engines.hub import ModelFiles, find_model
 from authbench.engines.vllm_failures import explain
-from authbench.engines.vllm_options import Order, VllmOptions
+from authbench.engines.vllm_options import VllmOptions
+from authbench.engines.vllm_order import waiting_place
 from authbench.engines.vllm_sampling import (
     Prepared,
     RequestError,
@@ -35,12 +41,12 @@ from authbench.runtime.engine import (
 )
 from authbench.runtime.messages import Request
 
-#: Prompts whose lengths lie within this factor count as equally long, so that shared prefixes come together.
-_LENGTH_STEP = 1.25
-
 #: Sequences handed to vLLM, in multiples of what it runs at once: enough that it never waits, few enough
 #: that a long prompt that comes late is still put in front.
 _WINDOW = 2
+
+#: Least `max_model_len` that is taken from a plan, and what it is a multiple of.
+_LEAST_LENGTH, _LENGTH_GRAIN = 1024, 512
 
 
 class VllmEngine(Engine):
@@ -63,6 +69,7 @@ class VllmEngine(Engine):
         self._sequences = 0  # of what runs
         self._unstarted: set[int] = set()  # numbers of what waits and is still wanted
         self._arrivals = 0
+        self._expected: int | None = None
         self._counts = {"requests": 0, "prompt_tokens": 0, "cached_tokens": 0, "output_tokens": 0}
         self._seconds = {"load": 0.0, "generation": 0.0}
 
@@ -81,7 +88,7 @@ class VllmEngine(Engine):
     def _encoder(self) -> PromptEncoder:
         encode_batch = load_encode_batch(self.files)
         if encode_batch is None:
-            encode_batch = slow_encode_batch(_transformers_tokenizer(self.files))
+            encode_batch = load_slow_encode_batch(self.files)
         return PromptEncoder(encode_batch, plain=self._template.template is None)
 
     @cached_property
@@ -117,6 +124,23 @@ class VllmEngine(Engine):
         known = [n for n in (chosen, self._model.context_length or self.files.context_length) if n]
         return min(known) if known else None
 
+    def expect(self, tokens: int) -> None:
+        """The plan's longest prompt with its answer: `max_model_len`, where none is set.
+
+        A shorter limit than the model's own leaves more of the memory for the cache, and lets a model load
+        whose own context would not fit. Rounded up, so that small changes of a plan make no difference.
+        """
+        limit = self.context_length
+        rounded = max(_LEAST_LENGTH, -(-tokens // _LENGTH_GRAIN) * _LENGTH_GRAIN)
+        self._expected = rounded if limit is None else min(rounded, limit)
+
+    def _arguments(self) -> dict[str, Any]:
+        """Arguments of vLLM's engine."""
+        arguments = self._options.arguments(self.files)
+        if self._expected is not None:
+            arguments.setdefault("max_model_len", self._expected)
+        return arguments
+
     # Loading.
 
     def load(self) -> None:
@@ -128,17 +152,17 @@ class VllmEngine(Engine):
                 "vLLM is not installed\npip install 'authbench[vllm]' on a machine with a GPU, "
                 "scripts/setup_vllm_cpu.sh without; or use another engine: --engine openvino"
             )
-        files, _ = self.files, self._template  # their errors come before seconds of importing
+        _ = self.files, self._template  # their errors come before seconds of importing
         started = time.monotonic()
-        self._driver = self._start(files)
+        self._driver = self._start()
         self._check_tokenizer()
         self._seconds["load"] = time.monotonic() - started
 
-    def _start(self, files: ModelFiles) -> Any:
+    def _start(self) -> Any:
         from authbench.engines.vllm_drivers import AsyncDriver, StepDriver, engine_failures
         from authbench.engines.vllm_environment import gpu_present, output_to_log, prepare_environment
 
-        arguments = self._options.arguments(files)
+        arguments = self._arguments()
         try:
             self._gpu = gpu_present()
             self._log = prepare_environment(self._options, self._gpu)
@@ -247,7 +271,7 @@ class VllmEngine(Engine):
         """Versions, device, engine arguments, prefix-cache hit rate and tokens per second."""
         from authbench.engines.vllm_facts import facts
 
-        arguments = self._options.arguments(self.files) if self._driver is not None else {}
+        arguments = self._arguments() if self._driver is not None else {}
         return facts(self._driver, arguments, self._counts, self._seconds, self.files)
 
     def close(self) -> None:
@@ -267,41 +291,12 @@ class VllmEngine(Engine):
         discard_log(self._log)
 
 
-def waiting_place(order: Order, tokens: list[int], arrival: int) -> Any:
-    """What orders the waiting jobs: smaller is sooner.
-
-    Longest first, since a long prompt at the end would run alone; prompts of about the same length in the
-    order of their tokens, so that those with a common prefix follow one another and find it in the cache.
-    """
-    if order == "arrival":
-        return arrival
-    step = 0
-    length = float(max(len(tokens), 1))
-    while length > 1:
-        length /= _LENGTH_STEP
-        step += 1
-    return (-step, tokens)
-
-
 def _lora_request(folder: str | None) -> Any:
     if folder is None:
         return None
     from vllm.lora.request import LoRARequest
 
     return LoRARequest("adapter", 1, str(Path(folder).expanduser()))
-
-
-def _transformers_tokenizer(files: ModelFiles) -> Any:
-    try:
-        from transformers import AutoTokenizer
-    except ImportError as error:
-        raise EngineError(
-            f"{files.source} has no tokenizer.json, and transformers is not installed to read what it has"
-        ) from error
-    try:
-        return AutoTokenizer.from_pretrained(str(files.folder))
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise EngineError(f"{files.source}: the tokenizer cannot be loaded: {_line(error)}") from error
 
 
 def _line(error: BaseException) -> str:

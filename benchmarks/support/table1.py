@@ -127,7 +127,7 @@ def requests() -> list[Asked]:
 
 def unique_in_order(asked: list[Asked]) -> list[Asked]:
     """Each request once, in the order in which the vllm engine hands them over."""
-    from authbench.engines.vllm import waiting_place
+    from authbench.engines.vllm_order import waiting_place
 
     once = list(dict.fromkeys(asked))
     return sorted(once, key=lambda a: waiting_place("longest", list(a.tokens), 0))

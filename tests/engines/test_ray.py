@@ -21,7 +21,7 @@ from authbench.errors import ConfigError, EngineError
 from authbench.runtime.engine import Engine, ModelConfig
 from authbench.runtime.messages import Constraint, Request, Sampling, user
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(600)]
 
 MODEL = ModelConfig("fake", "fake")
 

@@ -20,7 +20,7 @@ from authbench.prompts.render import prompt_set
 from authbench.runtime.engine import Engine
 from authbench.runtime.messages import Request, Sampling, user
 
-pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.vllm, pytest.mark.timeout(1000)]
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +117,7 @@ def test_the_same_text_as_from_the_bare_engine(loaded: VllmEngine) -> None:
 
 
 def _place(tokens: list[int]) -> Any:
-    from authbench.engines.vllm import waiting_place
+    from authbench.engines.vllm_order import waiting_place
 
     return waiting_place("longest", tokens, 0)
 

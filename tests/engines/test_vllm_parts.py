@@ -13,9 +13,10 @@ from test_hub import write_model
 from authbench.engines import vllm_installed
 from authbench.engines.encoding import PromptEncoder, load_encode_batch
 from authbench.engines.hub import open_folder
-from authbench.engines.vllm import VllmEngine, waiting_place
+from authbench.engines.vllm import VllmEngine
 from authbench.engines.vllm_failures import explain
 from authbench.engines.vllm_options import VllmOptions
+from authbench.engines.vllm_order import waiting_place
 from authbench.engines.vllm_sampling import Prepared, RequestError, prepare, to_response
 from authbench.errors import ConfigError, EngineError
 from authbench.runtime.engine import Job, ModelConfig, RenderedPrompt
@@ -124,6 +125,23 @@ class TestIdentity:
             return VllmEngine(ModelConfig("m", "m", path=str(folder)), settings).context_length
 
         assert (context(), context(max_model_len=100), context(max_model_len=9999)) == (512, 100, 512)
+
+
+class TestExpectedLength:
+    def length(self, folder: Path, tokens: int, **settings: Any) -> Any:
+        engine = VllmEngine(ModelConfig("m", "m", path=str(folder)), settings)
+        engine.expect(tokens)
+        return engine._arguments().get("max_model_len")
+
+    def test_the_plan_sets_the_length_in_round_numbers(self, tmp_path: Path) -> None:
+        folder = write_model(tmp_path / "m", max_position_embeddings=40960)
+        assert self.length(folder, 90) == 1024
+        assert self.length(folder, 3000) == 3072
+        assert self.length(folder, 99_000) == 40960
+
+    def test_what_is_set_counts(self, tmp_path: Path) -> None:
+        folder = write_model(tmp_path / "m", max_position_embeddings=40960)
+        assert self.length(folder, 3000, max_model_len=4000) == 4000
 
 
 def test_longest_first_with_shared_prefixes_together() -> None:

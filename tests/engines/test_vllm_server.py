@@ -21,7 +21,7 @@ from authbench.errors import EngineError
 from authbench.runtime.engine import Engine, ModelConfig
 from authbench.runtime.messages import Request, Sampling, user
 
-pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.vllm, pytest.mark.timeout(1000)]
 
 MODEL = ModelConfig("smollm2-135m", "HuggingFaceTB/SmolLM2-135M-Instruct", tiny=True)
 
@@ -48,7 +48,7 @@ class VllmServer:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
 
-    def wait(self, seconds: float = 500) -> None:
+    def wait(self, seconds: float = 900) -> None:
         import httpx
 
         deadline = time.monotonic() + seconds
