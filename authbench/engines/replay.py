@@ -111,8 +111,12 @@ class ReplayEngine(RecordedEngine):
 
 
 def _choose(records: Sequence[ModelRecord], model: ModelConfig, path: Path) -> ModelRecord:
-    for record in records:
-        if record.identity.model == model.id or len(records) == 1:
-            return record
-    names = ", ".join(record.identity.model for record in records) or "none"
-    raise DataError(f"{path} has no answers of {model.id}; it has those of: {names}")
+    """The model asked for; where it was recorded with several chat templates, the one of its arguments."""
+    same = [record for record in records if record.identity.model == model.id]
+    if not same and len({record.identity for record in records}) == 1:
+        same = list(records)
+    if not same:
+        names = ", ".join(record.identity.model for record in records) or "none"
+        raise DataError(f"{path} has no answers of {model.id}; it has those of: {names}")
+    wanted = dict(model.chat_template_kwargs)
+    return next((record for record in same if record.rendering.get("kwargs", {}) == wanted), same[0])

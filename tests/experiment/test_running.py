@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from authbench.engines import registry
-from authbench.errors import ConfigError, DataError
+from authbench.errors import ConfigError, DataError, EngineError
 from authbench.experiment.loading import Experiment, load_experiment
 from authbench.experiment.planning import plan, rendered_prompts
 from authbench.experiment.rescoring import rescore
@@ -232,3 +232,131 @@ def test_killed_ten_times_and_still_the_same(tmp_path: Path) -> None:
     for name in ("cells.json", "items.jsonl"):
         one = (tmp_path / "r" / "trial" / "fake" / name).read_bytes()
         assert one == (whole / "trial" / "fake" / name).read_bytes()
+
+
+def run_facts(results: Path, name: str = "trial", model: str = "fake") -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads((results / name / model / "run.json").read_text())
+    return facts
+
+
+def test_who_asked_stays_on_record_when_a_run_is_only_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from authbench.experiment import provenance
+
+    monkeypatch.setattr(provenance, "machine", lambda: {"processor": "the big one"})
+    run([experiment(tmp_path)], Options(tmp_path / "r"))
+    before = (tmp_path / "r" / "trial" / "fake" / "run.json").read_bytes()
+    monkeypatch.setattr(provenance, "machine", lambda: {"processor": "a laptop"})
+    run([experiment(tmp_path)], Options(tmp_path / "r"))
+    assert (tmp_path / "r" / "trial" / "fake" / "run.json").read_bytes() == before
+    # Another experiment that finds everything known says what machine it was put together on.
+    run([experiment(tmp_path, "judges=[point]", name="other")], Options(tmp_path / "r"))
+    facts = run_facts(tmp_path / "r", "other")
+    assert (facts["session"]["submitted"], facts["machine"]) == (0, {"processor": "a laptop"})
+
+
+def test_a_run_that_is_stopped_while_it_is_only_printed_stays_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run([experiment(tmp_path)], Options(tmp_path / "r"))
+    before = (tmp_path / "r" / "trial" / "fake" / "run.json").read_bytes()
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("authbench.experiment.running.judge", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        run([experiment(tmp_path)], Options(tmp_path / "r"))
+    assert (tmp_path / "r" / "trial" / "fake" / "run.json").read_bytes() == before
+
+
+def test_everything_is_checked_before_the_first_model_is_asked(tmp_path: Path) -> None:
+    good = experiment(tmp_path, name="good")
+    bad = experiment(tmp_path, "dataset.lists=9999999999", "engine.seed=3", name="bad")
+    with pytest.raises(DataError, match="lists wanted"):
+        run([good, bad], Options(tmp_path / "r"))
+    assert not (tmp_path / "r").exists()
+
+
+def test_what_is_there_is_replaced_only_if_there_is_a_model_to_ask(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run([experiment(tmp_path)], Options(tmp_path / "r"))
+    before = {path: path.read_bytes() for path in (tmp_path / "r" / "trial" / "fake").iterdir()}
+
+    def broken(self: object) -> None:
+        raise EngineError("the weights are gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("authbench.engines.fake.FakeEngine.load", broken)
+        with pytest.raises(EngineError, match="the weights are gone"):
+            run([experiment(tmp_path)], Options(tmp_path / "r", fresh=True))
+    assert {path: path.read_bytes() for path in (tmp_path / "r" / "trial" / "fake").iterdir()} == before
+    done = run([experiment(tmp_path)], Options(tmp_path / "r", fresh=True))
+    session = run_facts(tmp_path / "r")["session"]
+    assert done[0].failed == 0 and session["from_store"] + session["merged"] < session["calls"] / 2
+
+
+def test_one_model_with_two_chat_templates_in_one_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As with thinking on and off: both runs can be measured again, and both can be replayed."""
+    from authbench.engines.chat import ChatTemplate
+    from authbench.engines.fake import FakeEngine
+    from authbench.runtime.export import write_export
+    from authbench.runtime.store import Store
+
+    template = "{{ messages[0]['content'] }}{% if thinking %} /think{% endif %}"
+    made = FakeEngine.__init__
+
+    def with_template(engine: FakeEngine, model: Any, settings: Any) -> None:
+        made(engine, model, settings)
+        engine._template = ChatTemplate(template, model.chat_template_kwargs)
+
+    monkeypatch.setattr(FakeEngine, "__init__", with_template)
+    (tmp_path / "models").mkdir()
+    for name, switch in (("thinks", "true"), ("plain", "false")):
+        (tmp_path / "models" / f"{name}.yaml").write_text(
+            f"id: same\nchat_template_kwargs: {{thinking: {switch}}}\n"
+        )
+    run([experiment(tmp_path, "models=[thinks, plain]")], Options(tmp_path / "r"))
+    assert run_facts(tmp_path / "r", model="plain")["session"]["submitted"] > 0
+    with Store(tmp_path / "r" / "responses.sqlite", read_only=True) as store:
+        assert [record.rendering["kwargs"] for _, record in store.models()] == [
+            {"thinking": True},
+            {"thinking": False},
+        ]
+        write_export(store, tmp_path / "both.jsonl")
+    replay = [f"engine={{name: replay, path: {tmp_path / 'both.jsonl'}}}", "models=[thinks, plain]"]
+    run([experiment(tmp_path, *replay)], Options(tmp_path / "replayed"))
+    for model in ("thinks", "plain"):
+        folder = tmp_path / "r" / "trial" / model
+        before = (folder / "items.jsonl").read_bytes()
+        (folder / "items.jsonl").unlink()
+        rescore(folder)
+        assert (folder / "items.jsonl").read_bytes() == before
+        assert (tmp_path / "replayed" / "trial" / model / "items.jsonl").read_bytes() == before
+
+
+def test_scoring_again_counts_statuses_again_and_ends_what_was_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run([experiment(tmp_path)], Options(tmp_path / "r"))
+    file = tmp_path / "r" / "trial" / "fake" / "run.json"
+    facts = json.loads(file.read_text())
+    # As after kill -9 between the last answer and the end.
+    file.write_text(json.dumps({**facts, "status": "running", "partial": True, "statuses": {}}))
+    rescore(file.parent)
+    again = json.loads(file.read_text())
+    assert again == facts and again["status"] == "complete" and again["statuses"]["ok"] > 0
+
+
+def test_models_are_told_apart_by_what_their_files_say(tmp_path: Path) -> None:
+    for folder, identity in (("one", "org/one"), ("two", "org/two")):
+        (tmp_path / folder / "models").mkdir(parents=True)
+        (tmp_path / folder / "models" / "mine.yaml").write_text(f"id: {identity}\n")
+    both = [experiment(tmp_path / name, "models=[mine]", name=name) for name in ("one", "two")]
+    run(both, Options(tmp_path / "r"))
+    ids = [run_facts(tmp_path / "r", name, "mine")["identity"]["model"] for name in ("one", "two")]
+    assert ids == ["org/one", "org/two"]
