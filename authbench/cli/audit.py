@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from authbench.cli.common import console, json_option, print_json
+from authbench.cli.common import console, json_option, print_json, quiet_option
 from authbench.errors import ConfigError, did_you_mean
 
 #: Exit status of an audit that found a claim to fail, with `--strict`.
@@ -28,6 +28,7 @@ def _claims(ctx: click.Context, param: click.Parameter, incomplete: str) -> list
 )
 @click.option("--all", "show_all", is_flag=True, help="Show every exception, not the first few.")
 @click.option("--strict", is_flag=True, help="Exit status 1 if a claim fails.")
+@quiet_option
 @json_option
 def command(
     runs: Sequence[Path],
@@ -35,6 +36,7 @@ def command(
     names: Sequence[str],
     show_all: bool,
     strict: bool,
+    quiet: bool,
     as_json: bool,
 ) -> int:
     """Hold the papers' claims against runs, or against the papers' own numbers.
@@ -65,7 +67,7 @@ def command(
     if paper:
         found = [run for table in table_ids() for run in paper_runs(table)]
     else:
-        found = find_runs(list(runs), lambda text: click.echo(f"note: {text}", err=True))
+        found = find_runs(list(runs), lambda text: None if quiet else click.echo(f"note: {text}", err=True))
     results = audit(found, chosen)
     if as_json:
         print_json({"paper": paper, "claims": [result.as_dict() for result in results]})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from authbench.cli.common import console, json_option, print_json
+from authbench.cli.common import console, json_option, print_json, quiet_option
 from authbench.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ WORSE = 1
     metavar="X",
     help="Exit status 1 if B lies more than X (0.02 is two points) below A in any cell.",
 )
+@quiet_option
 @json_option
 def command(
     run_a: Path,
@@ -43,12 +44,14 @@ def command(
     most: int,
     seed: int,
     threshold: float | None,
+    quiet: bool,
     as_json: bool,
 ) -> int:
     """Compare two runs over the same items, cell by cell.
 
     RUN_A and RUN_B are folders of a run: two models, two prompts, or two versions of the same. Differences
-    are B minus A and paired by item; runs over other items are refused.
+    are B minus A and paired by item; runs over other items are refused. With --quiet nothing is printed but
+    what --fail-if-worse objects to.
 
     \b
     Examples:
@@ -63,7 +66,7 @@ def command(
     worse = () if threshold is None else comparison.worse_than(threshold)
     if as_json:
         print_json({**as_dict(comparison), "worse": [dict(cell.dims) for cell in worse]})
-    else:
+    elif not quiet:
         out = console()
         for line in comparison_lines(comparison):
             out.print(line, soft_wrap=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from authbench.cli.common import json_option, print_json
+from authbench.cli.common import json_option, print_json, quiet_option
 from authbench.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _FOLDERS = ("inspect", "hub")
 )
 @click.option("--prompts", is_flag=True, help="With --what answers: the rendered prompts as well.")
 @click.option("--paper", is_flag=True, help="With latex: the paper's numbers as well.")
+@quiet_option
 @json_option
 def command(
     runs: Sequence[Path],
@@ -39,6 +40,7 @@ def command(
     what: str,
     prompts: bool,
     paper: bool,
+    quiet: bool,
     as_json: bool,
 ) -> int:
     """Take results elsewhere.
@@ -67,7 +69,7 @@ def command(
         raise DataError(f"{path} cannot be written: {error.strerror}") from None
     if as_json:
         print_json({"path": str(path), "format": to, "count": count, "unit": unit})
-    else:
+    elif not quiet:
         click.echo(f"{path}: {count:,} {unit}")
     return 0
 

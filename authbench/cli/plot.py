@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from authbench.cli.common import json_option, print_json
+from authbench.cli.common import json_option, print_json, quiet_option
 from authbench.errors import ConfigError, did_you_mean
 
 
@@ -27,8 +27,11 @@ def _kinds(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
     help="File to write; its ending (.svg, .png, .pdf) is the format.",
 )
 @click.option("--dark", is_flag=True, help="For a dark page.")
+@quiet_option
 @json_option
-def command(runs: Sequence[Path], kind: str | None, output: Path | None, dark: bool, as_json: bool) -> int:
+def command(
+    runs: Sequence[Path], kind: str | None, output: Path | None, dark: bool, quiet: bool, as_json: bool
+) -> int:
     """Draw one of the report's plots into a file.
 
     RUN is a run's folder, or an experiment's with several models; runs of one experiment go into one plot.
@@ -59,6 +62,6 @@ def command(runs: Sequence[Path], kind: str | None, output: Path | None, dark: b
     write_plot(svg, path, dark=dark)
     if as_json:
         print_json({"path": str(path), "kind": kind, "title": svg.title, "text": svg.desc})
-    else:
+    elif not quiet:
         click.echo(f"{path}: {svg.title}. {svg.desc}")
     return 0

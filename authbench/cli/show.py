@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from authbench.cli.common import console, json_option, print_json
+from authbench.cli.common import console, json_option, print_json, quiet_option
 from authbench.cli.compare import one_run
 
 
@@ -20,6 +20,7 @@ from authbench.cli.compare import one_run
 @click.option("--limit", type=click.IntRange(min=0), default=5, show_default=True, help="Items to show.")
 @click.option("--answers", "every_answer", is_flag=True, help="Show every answer of an item.")
 @click.option("--full", is_flag=True, help="Cut nothing off prompts and answers.")
+@quiet_option
 @json_option
 def command(
     run_folder: Path,
@@ -29,6 +30,7 @@ def command(
     limit: int,
     every_answer: bool,
     full: bool,
+    quiet: bool,
     as_json: bool,
 ) -> int:
     """Show a run's items, worst first, with prompt and answer side by side.
@@ -45,7 +47,7 @@ def command(
 
     most = 0 if full or as_json else MOST_TEXT
     selection = select(one_run(run_folder), status=status, group=group, item=item, limit=limit, most=most)
-    for problem in selection.problems:
+    for problem in () if quiet else selection.problems:
         click.echo(f"note: {problem}", err=True)
     if as_json:
         print_json(
