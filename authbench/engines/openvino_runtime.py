@@ -60,22 +60,41 @@ def load_tokenizer(path: Path, info: GgufInfo) -> Any:
 
 
 def load_pipeline(
-    path: Path, info: GgufInfo, tokenizer: Any, settings: OpenVinoSettings, *, scoring: bool
+    path: Path, info: GgufInfo, tokenizer: Any, settings: OpenVinoSettings, *, prefixes: bool
 ) -> Any:
-    """A pipeline with weights.
+    """A pipeline with weights, with or without a prefix cache."""
+    import openvino_genai
 
-    `scoring` gives one for the log-probabilities of prompts: these have to be computed anew, so there is
-    no prefix cache, and in small steps, since each token takes the vocabulary's size in memory.
+    config = openvino_genai.SchedulerConfig()
+    config.cache_size = settings.cache_size
+    config.max_num_seqs = settings.max_num_seqs + _EXTRA_SEQUENCES
+    config.enable_prefix_caching = prefixes
+    config.dynamic_split_fuse = settings.dynamic_split_fuse
+    config.max_num_batched_tokens = settings.batched_tokens(info.context_length) + _EXTRA_TOKENS
+    return _load(path, info, tokenizer, config, settings)
+
+
+def load_echo_pipeline(path: Path, info: GgufInfo, tokenizer: Any, settings: OpenVinoSettings) -> Any:
+    """A pipeline for the log-probabilities of prompts.
+
+    Without a prefix cache, since these have to be computed anew, and in small steps, since each token
+    takes the vocabulary's size in memory.
     """
     import openvino_genai
 
     config = openvino_genai.SchedulerConfig()
     config.cache_size = settings.cache_size
-    config.max_num_seqs = settings.max_num_seqs + 2  # the companion and the pad
-    config.enable_prefix_caching = settings.prefix_caching and not scoring
-    config.dynamic_split_fuse = settings.dynamic_split_fuse or scoring
-    longest = settings.batched_tokens(info.context_length or _LONGEST)
-    config.max_num_batched_tokens = 256 if scoring else longest + _PAD_ROOM
+    config.max_num_batched_tokens = 256
+    return _load(path, info, tokenizer, config, settings)
+
+
+#: Room for the throw-away sequences of a lane.
+_EXTRA_SEQUENCES, _EXTRA_TOKENS = 4, 64
+
+
+def _load(path: Path, info: GgufInfo, tokenizer: Any, config: Any, settings: OpenVinoSettings) -> Any:
+    import openvino_genai
+
     try:
         return openvino_genai.ContinuousBatchingPipeline(
             str(path), tokenizer, config, "CPU", **settings.properties()
@@ -84,8 +103,18 @@ def load_pipeline(
         raise cannot_read(path, info, error) from error
 
 
-#: Room in a step for the prompts of companion and pad.
-_PAD_ROOM = 64
+def is_running(handle: Any) -> bool:
+    """True until a request of a pipeline has ended, one way or another."""
+    from openvino_genai import GenerationStatus
+
+    return bool(handle.get_status() == GenerationStatus.RUNNING)
+
+
+def was_cut(output: Any) -> bool:
+    """True if an answer ran into `max_tokens`."""
+    from openvino_genai import GenerationFinishReason
+
+    return bool(output.finish_reason == GenerationFinishReason.LENGTH)
 
 
 def encode_batch(tokenizer: Any) -> EncodeBatch:
@@ -175,12 +204,15 @@ def literal(text: str) -> str:
     return re.sub(r"([\\^$.|?*+()\[\]{}/-])", r"\\\1", text)
 
 
-def forced(base: Any, text: str) -> Any:
-    """One token of this text, whatever the model thinks of it, with its log-probability.
+def labels_config(base: Any, labels: Sequence[str]) -> Any:
+    """Draws of one token out of those that begin a label, each with its log-probability.
 
-    The library gives the log-probability under the unconstrained distribution.
+    The library gives the log-probability under the model's own distribution, before constraint and
+    temperature; so hot draws show each label's, at the price of one prompt.
     """
-    config = generation_config(base, Sampling(max_tokens=1), Constraint("regex", literal(text)), 0)
+    # Nine draws a label: of ten labels drawn evenly, one is missing once in a thousand requests.
+    draws = Sampling(max_tokens=1, temperature=1000.0, n=max(40, 9 * len(labels)))
+    config = generation_config(base, draws, Constraint("choice", tuple(labels)), 1)
     config.logprobs = 1
     return config
 

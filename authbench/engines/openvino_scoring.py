@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from authbench.engines import openvino_runtime as runtime
 from authbench.engines.gguf import GgufInfo
 from authbench.engines.openvino_settings import OpenVinoSettings
 from authbench.errors import EngineError
@@ -19,15 +20,11 @@ class Scorer:
     """
 
     def __init__(self, path: Path, info: GgufInfo, tokenizer: Any, settings: OpenVinoSettings) -> None:
-        from authbench.engines import openvino_runtime as runtime
-
-        self._pipeline: Any = runtime.load_pipeline(path, info, tokenizer, settings, scoring=True)
+        self._pipeline: Any = runtime.load_echo_pipeline(path, info, tokenizer, settings)
         self._next_id = 0
 
     def logprob(self, ids: Sequence[int], target: Sequence[int]) -> float:
         """The sum over the target's tokens after the prompt, in nats."""
-        from authbench.engines import openvino_runtime as runtime
-
         self._next_id += 1
         config = runtime.echoed(self._pipeline.get_config())
         try:

@@ -95,14 +95,16 @@ class OpenVinoSettings:
         found: dict[str, Any] = {
             "INFERENCE_PRECISION_HINT": self.precision,
             "KV_CACHE_PRECISION": self.kv_cache_precision,
+            # Two engines on one machine would else sit on the same cores.
+            "ENABLE_CPU_PINNING": False,
         }
         if self.threads:
             found["INFERENCE_NUM_THREADS"] = self.threads
         return found
 
-    def batched_tokens(self, context_length: int) -> int:
+    def batched_tokens(self, context_length: int | None) -> int:
         """Most prompt tokens of one step."""
-        return self.max_num_batched_tokens or context_length
+        return self.max_num_batched_tokens or context_length or 8192
 
     def cache_tokens(self, kv_elements: int | None) -> int | None:
         """How many tokens the KV cache holds, rounded down with some room; None where it is not known."""
