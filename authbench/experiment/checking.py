@@ -29,5 +29,7 @@ def _check_dataset(experiment: Experiment) -> None:
     from authbench.data.catalog import dataset
 
     settings = experiment.settings.dataset
+    if experiment.settings.task == "lcr":  # any collection that ir_datasets knows, or a folder
+        return
     if getattr(settings, "path", None) is None:
         dataset(settings.name)
