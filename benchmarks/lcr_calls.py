@@ -2,6 +2,10 @@
 
 Real documents (DL19, BM25's first ten) and a real model, by default SmolLM2 through OpenVINO. Every row is
 worked out from one run of the model: the shorter ways ask a part of what the full one has asked.
+
+The saving hangs on how far answers agree. Where K answers all differ and none entails another, the loop as
+printed asks K(K-1) questions and any exact way at least K(K-1)/2, one "no" for each pair: 2 times fewer is then
+the limit. A tiny model that answers at random comes near that, so the agreement is printed beside the counts.
 """
 
 from __future__ import annotations
@@ -9,28 +13,29 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from authbench.data.fetch import Places
 from authbench.engines.registry import installed, make_engine
-from authbench.errors import AuthbenchError
+from authbench.errors import AuthbenchError, EngineError
 from authbench.experiment.models import load_model
 from authbench.lcr.assess import assess
 from authbench.lcr.confidence import ConfidenceSettings
 from authbench.lcr.cost import cost_of, greedy_calls, pairwise_calls
+from authbench.lcr.entailment import entails
 from authbench.lcr.prompts import LcrPrompts
 from authbench.lcr.rerank import Rule, Thresholds
 from authbench.retrieval.named import load_collection
 from authbench.runtime.engine import Engine
-from authbench.runtime.messages import Outcome
-from authbench.runtime.scheduler import Scheduler
+from authbench.runtime.scheduler import Finished, Scheduler
 from authbench.runtime.store import Store
 from benchmarks.common import record, show
 
 WANTED = 3.0
-QUERIES = 5
+QUERIES = 2
 DEPTH = 10
 
 #: Thresholds in the range that a reader of the paper reports; what adaptive sampling saves hangs on them.
@@ -54,38 +59,67 @@ class Way:
     sent: float | None = None  #: entailment questions that reached the engine, equal ones merged
 
 
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What decides how much can be saved: shares of all samples, comparisons and answers."""
+
+    distinct: float  #: different samples among those of an input
+    entailing: float  #: entailment answers that say so
+    unclear: float  #: entailment answers that are none of the three words
+
+
 def measure(
-    engine: Engine, queries: Sequence[Query], settings: ConfidenceSettings, folder: Path
-) -> dict[str, Way]:
-    """The cost of each way, from one run of the engine over all queries."""
+    engine: Engine, queries: Sequence[Query], settings: ConfidenceSettings, prompts: LcrPrompts, folder: Path
+) -> tuple[dict[str, Way], Agreement]:
+    """The cost of each way and the agreement, from one run of the engine over all queries."""
     with Store(folder / "responses.sqlite") as store:
 
-        def run(how: ConfidenceSettings, rule: Rule | None = None) -> tuple[list[Outcome], Scheduler]:
+        def run(how: ConfidenceSettings, rule: Rule | None = None) -> list[Finished[Query]]:
             scheduler = Scheduler(engine, store, store.register(engine.identity, engine.rendering))
-            done = scheduler.run(
-                queries, lambda query: assess(query.text, query.documents, how, LcrPrompts(), rule=rule)
+            done = list(
+                scheduler.run(
+                    queries, lambda query: assess(query.text, query.documents, how, prompts, rule=rule)
+                )
             )
-            outcomes = [finished.outcome for finished in done]
-            return [outcome for outcome in outcomes if outcome is not None], scheduler
+            for finished in done:
+                if finished.outcome is None:
+                    raise EngineError(f"a request failed: {finished.error}")
+            return done
 
-        full, scheduler = run(settings)
-        short, _ = run(replace(settings, complete=False))
-        adaptive, _ = run(settings, RULE)
-    n, k = len(full), settings.samples
-    rows = [row for outcome in full for row in (outcome.values["query"], *outcome.values["documents"])]
-    sampled = len(rows)
-    drawn = sampled * k / n
-    return {
-        "pairwise, both directions": Way(drawn, pairwise_calls(k) * sampled / n),
+        full = run(settings)
+        short = _values(run(replace(settings, complete=False)))
+        adaptive = _values(run(settings, RULE))
+    values, n, k = _values(full), len(queries), settings.samples
+    rows = [row for found in values for row in (found["query"], *found["documents"])]
+    drawn = len(rows) * k / n
+    different = {call.key for finished in full for call in finished.calls if len(call.response.samples) == 1}
+    ways = {
+        "pairwise, both directions": Way(drawn, pairwise_calls(k) * len(rows) / n),
         "greedy as printed": Way(drawn, sum(greedy_calls(row["labels"]) for row in rows) / n),
-        "authbench, complete clusters": _way(full, n, (scheduler.progress.submitted - sampled) / n),
+        "authbench, complete clusters": _way(values, n, len(different) / n),
         "authbench, until C is known": _way(short, n),
         f"authbench, adaptive ({RULE})": _way(adaptive, n),
     }
+    return ways, _agreement(rows, full)
 
 
-def _way(outcomes: Sequence[Outcome], n: int, sent: float | None = None) -> Way:
-    cost = cost_of(outcome.values for outcome in outcomes)
+def _values(done: Sequence[Finished[Query]]) -> list[Mapping[str, Any]]:
+    return [finished.outcome.values for finished in done if finished.outcome is not None]
+
+
+def _agreement(rows: Sequence[Mapping[str, Any]], done: Sequence[Finished[Query]]) -> Agreement:
+    answers = [answer for finished in done if finished.outcome for answer in finished.outcome.answers]
+    said = [answer for answer in answers if not isinstance(answer.value, list)]
+    asked = max(1, sum(row["entailment_calls"] for row in rows))
+    return Agreement(
+        sum(len(set(row["samples"])) for row in rows) / sum(len(row["samples"]) for row in rows),
+        sum(entails(answer) for answer in said) / asked,
+        sum(row["n_unclear"] for row in rows) / asked,
+    )
+
+
+def _way(outcomes: Sequence[Mapping[str, Any]], n: int, sent: float | None = None) -> Way:
+    cost = cost_of(outcomes)
     return Way(cost.samples / n, cost.entailment_calls / n, sent)
 
 
@@ -110,28 +144,42 @@ def main() -> int:
     if not installed(name):
         print(f"lcr_calls: the engine {name} is not installed, skipped")
         return 0
+    results = {}
     try:
         queries = mirror_queries(limit)
         engine = make_engine(name, load_model(model), {})
         with tempfile.TemporaryDirectory() as folder:
-            ways = measure(engine, queries, ConfidenceSettings(), Path(folder))
+            for constrain in ("none", "choice"):
+                prompts = LcrPrompts(constrain=constrain)
+                ways, agreement = measure(engine, queries, ConfidenceSettings(), prompts, Path(folder))
+                _print(
+                    f"{model}, {len(queries)} queries, entailment constrained: {constrain}", ways, agreement
+                )
+                counts = {label: asdict(way) for label, way in ways.items()}
+                results[constrain] = {"ways": counts, "agreement": asdict(agreement)}
         engine.close()
     except AuthbenchError as error:
         print(f"lcr_calls: skipped, {error}", file=sys.stderr)
         return 0
-    plain = ways["greedy as printed"].entailment
-    rows = [("", "samples, entailment calls (sent after merging) a query, against greedy as printed")]
-    for label, way in ways.items():
-        sent = "" if way.sent is None else f" ({way.sent:.0f})"
-        ratio = plain / way.entailment if way.entailment else float("inf")
-        rows.append((label, f"{way.samples:6.1f}  {way.entailment:6.1f}{sent}  {ratio:.2f} times fewer"))
-    show(f"LCR's questions: DL19, BM25, {len(queries)} queries, {DEPTH} documents, K = 10, {model}", rows)
-    results = {
-        label: {"samples": way.samples, "entailment": way.entailment, "sent": way.sent}
-        for label, way in ways.items()
-    }
     record("lcr_calls", results, model=model, engine=name, queries=len(queries), wanted=WANTED)
     return 0
+
+
+def _print(title: str, ways: Mapping[str, Way], agreement: Agreement) -> None:
+    plain = ways["greedy as printed"].entailment
+    rows = [("a query:", "samples, entailment calls (different ones), times fewer than greedy as printed")]
+    for label, way in ways.items():
+        sent = "" if way.sent is None else f" ({way.sent:.0f})"
+        ratio = f"{plain / way.entailment:.2f}" if way.entailment else "-"
+        rows.append((label, f"{way.samples:6.1f}  {way.entailment:6.1f}{sent}  {ratio}"))
+    rows.append(
+        (
+            "agreement",
+            f"{agreement.distinct:.0%} of samples differ, {agreement.entailing:.0%} of answers say entailment, "
+            f"{agreement.unclear:.0%} none of the three words",
+        )
+    )
+    show(f"LCR's questions: DL19, BM25, {DEPTH} documents, K = 10, {title}", rows)
 
 
 if __name__ == "__main__":

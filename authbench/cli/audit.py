@@ -15,7 +15,7 @@ FAILED_CLAIM = 1
 
 
 def _claims(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    from authbench.reporting.claims import CLAIMS
+    from authbench.reporting.claimlist import CLAIMS
 
     return [claim.name for claim in CLAIMS if claim.name.startswith(incomplete)]
 
@@ -53,7 +53,7 @@ def command(
     """
     from authbench.reporting.audit import audit
     from authbench.reporting.audittext import audit_lines
-    from authbench.reporting.claims import CLAIMS
+    from authbench.reporting.claimlist import CLAIMS
     from authbench.reporting.paper import paper_runs, table_ids
     from authbench.reporting.results import find_runs
 

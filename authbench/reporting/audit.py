@@ -11,8 +11,8 @@ from typing import Any
 
 from authbench.reporting import numberchecks
 from authbench.reporting.auditcells import Cell, Partners, gather
+from authbench.reporting.claimlist import CLAIMS
 from authbench.reporting.claims import (
-    CLAIMS,
     AtLeast,
     Beats,
     Binned,

@@ -17,7 +17,8 @@ from authbench.cli.audit import command
 from authbench.paths import share_dir
 from authbench.reporting.audit import audit
 from authbench.reporting.audittext import audit_lines, finding_line, shown_findings, summary
-from authbench.reporting.claims import CLAIMS, Binned, Claim
+from authbench.reporting.claimlist import CLAIMS
+from authbench.reporting.claims import Binned, Claim
 from authbench.reporting.findings import Result
 from authbench.reporting.paper import paper_runs, table_ids
 from authbench.reporting.results import Run, find_runs, load_run
