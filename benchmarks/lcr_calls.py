@@ -4,8 +4,8 @@ Real documents (DL19, BM25's first ten) and a real model, by default SmolLM2 thr
 worked out from one run of the model: the shorter ways ask a part of what the full one has asked.
 
 The saving hangs on how far answers agree. Where K answers all differ and none entails another, the loop as
-printed asks K(K-1) questions and any exact way at least K(K-1)/2, one "no" for each pair: 2 times fewer is then
-the limit. A tiny model that answers at random comes near that, so the agreement is printed beside the counts.
+printed asks K(K-1) questions and any exact way at least K(K-1)/2, one "no" for each pair: 2 times fewer is
+then the limit. A tiny model that answers at random comes near it: the agreement is printed with the counts.
 """
 
 from __future__ import annotations
@@ -175,8 +175,8 @@ def _print(title: str, ways: Mapping[str, Way], agreement: Agreement) -> None:
     rows.append(
         (
             "agreement",
-            f"{agreement.distinct:.0%} of samples differ, {agreement.entailing:.0%} of answers say entailment, "
-            f"{agreement.unclear:.0%} none of the three words",
+            f"{agreement.distinct:.0%} of samples differ, {agreement.entailing:.0%} of answers say "
+            f"entailment, {agreement.unclear:.0%} none of the three words",
         )
     )
     show(f"LCR's questions: DL19, BM25, {DEPTH} documents, K = 10, {title}", rows)

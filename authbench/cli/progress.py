@@ -70,8 +70,8 @@ def status_line(model: str, total: int, progress: Progress, seconds: float) -> s
     done = progress.procedures
     share = 100 * done // total if total else 100
     parts = [f"{model} {done:,}/{total:,} ({share}%)", f"{progress.calls:,} calls"]
-    if progress.submitted and progress.submitted < progress.calls:
-        parts.append(f"{progress.submitted:,} asked")
+    if progress.submitted:
+        parts.append(f"{progress.answered:,}/{progress.submitted:,} answered")
     if progress.from_store:
         parts.append(f"{progress.from_store:,} stored")
     if progress.answers:
