@@ -48,7 +48,7 @@ class TestContract(EngineContract):
         return free("word " * 9000)
 
 
-pytestmark = pytest.mark.openvino
+pytestmark = [pytest.mark.openvino, pytest.mark.timeout(900)]
 
 
 def judge_requests() -> list[Request]:
