@@ -105,11 +105,14 @@ class Lane:
             return [], self._recover(runtime.explain(error))
         finally:
             self.seconds += time.perf_counter() - started
-        self._admission.stepped()
         ended = [number for number, running in self._running.items() if running.ended]
         finished = [self._running.pop(number) for number in ended]
         for running in finished:
             self._admission.release(running.ticket)
+        self._admission.stepped(
+            [running.ticket.job.request.constraint for running in finished],
+            [running.ticket.job.request.constraint for running in self._running.values()],
+        )
         return finished, []
 
     def rest(self) -> None:

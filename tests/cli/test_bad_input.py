@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -562,12 +563,15 @@ def test_a_process_with_nothing_around_it(at: Path) -> None:
 def test_a_fresh_run_that_is_killed_goes_on(at: Path) -> None:
     assert subprocess.run([*AUTHBENCH, *SLOW, "-q"], capture_output=True, check=False).returncode == 0
     first = (at / "results/x/fake/cells.json").read_bytes()
-    fresh = [*AUTHBENCH, *SLOW, "--fresh"]
+    fresh = [*AUTHBENCH, *SLOW, "--set", "engine.latency=0.1", "--fresh"]
+    begin = time.time()
     process = subprocess.Popen(fresh, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-    wal = at / "results/responses.sqlite-wal"
-    deadline = time.monotonic() + 60
-    while not (wal.exists() and wal.stat().st_size > 50_000) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    # Six seconds of answers, committed every second: killed once some of them are on disk.
+    with closing(sqlite3.connect(f"file:{at}/results/responses.sqlite?mode=ro", uri=True)) as store:
+        while process.poll() is None:
+            if store.execute("SELECT COUNT(*) FROM samples WHERE created > ?", (begin,)).fetchone()[0]:
+                break
+            time.sleep(0.05)
     process.kill()
     process.communicate()
     done = subprocess.run(fresh, capture_output=True, text=True, check=False)
