@@ -42,6 +42,7 @@ reproduce-small: setup  ## Replay recorded answers and compare every cell with i
 
 reproduce-all: setup  ## Every table of the papers, on the engine of the configurations (vLLM on a GPU).
 	$(BIN)/authbench run configs/*auth_*.yaml configs/ragauth.yaml configs/aggregation.yaml --results $(RESULTS)
+	$(BIN)/authbench report $(RESULTS) -o $(RESULTS)/report.html
 
 test-vllm:  ## Run the tests of vLLM and Ray on the CPU, in an environment of their own.
 	PYTHON=$(PYTHON) bash scripts/test_vllm.sh
