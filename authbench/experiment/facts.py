@@ -91,10 +91,22 @@ def measured_facts(
     }
 
 
+#: Options of the tasks, with the values that the papers' protocol has.
+_PAPERS: Mapping[str, Any] = {
+    "constrain": "none",
+    "scoring": "text",
+    "order": "drawn",
+    "text_chars": None,
+    "weights": {},
+    "pool": 0.5,
+    "shown": "original",
+    "document_tokens": None,
+}
+
+
 def beyond_the_papers(config: Mapping[str, Any]) -> dict[str, Any]:
     """Options that are on although the papers do not have them: named wherever numbers show."""
-    defaults = {"constrain": "none", "scoring": "text", "order": "drawn", "text_chars": None}
-    return {key: config[key] for key, usual in defaults.items() if config.get(key, usual) != usual}
+    return {key: config[key] for key, usual in _PAPERS.items() if config.get(key, usual) != usual}
 
 
 def now() -> str:
