@@ -121,12 +121,21 @@ class OpenVinoEngine(Engine):
                 finished, refused = lane.step()
                 for running in finished:
                     yield self._complete(running)
-                for ticket in refused:
+                for ticket in self._refused_everywhere(lane, refused):
                     yield self._refuse(ticket.job, self._constraints.refusal(ticket.job.request.constraint))
             if self._scoring:
                 yield self._score(self._scoring.popleft())
         for lane in self._lanes.values():
             lane.rest()
+
+    def _refused_everywhere(self, lane: Lane, refused: list[Ticket]) -> list[Ticket]:
+        """What a lane refused, and what waits in the others with the same constraint."""
+        if refused:
+            constraint = refused[0].job.request.constraint
+            for other in self._lanes.values():
+                if other is not lane and constraint is not None:
+                    refused = [*refused, *other.withdraw(constraint)]
+        return refused
 
     def info(self) -> Mapping[str, Any]:
         """Versions, device, settings, what the file is, and what was done."""

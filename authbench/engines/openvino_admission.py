@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from authbench.engines.gguf import GgufInfo
@@ -68,7 +67,7 @@ class Constraints:
         return constraint is not None and constraint not in self._proven and constraint not in self._refused
 
     def prove(self, constraint: Constraint) -> None:
-        """A request with it has ended well."""
+        """A step with it went well."""
         self._proven.add(constraint)
 
     def refuse(self, constraint: Constraint, message: str) -> None:
@@ -140,7 +139,7 @@ class Admission:
         self._sequences = 0
         self._cached = 0
         self._seen: set[tuple[int, ...]] = set()
-        #: The constraint that is being tried.
+        #: The constraint that is tried in the step to come.
         self.on_trial: Constraint | None = None
 
     def __bool__(self) -> bool:
@@ -165,22 +164,10 @@ class Admission:
         self._sequences -= ticket.sequences
         self._cached -= ticket.cache_tokens
 
-    def stepped(self, ended: Sequence[Constraint | None], running: Sequence[Constraint | None]) -> None:
-        """A step has gone well.
-
-        Constraints are compiled beside the steps, so one that cannot be may fail several steps after it was
-        handed over: what is tried is proven once a request with it has ended.
-
-        Args:
-            ended: the constraints of the requests that ended with this step.
-            running: those of the requests that go on.
-        """
-        if self.on_trial is None:
-            return
-        if self.on_trial in ended:
+    def stepped(self) -> None:
+        """A step has gone well: what was tried is proven."""
+        if self.on_trial is not None:
             self._constraints.prove(self.on_trial)
-            self.on_trial = None
-        elif self.on_trial not in running:  # dropped before it was proven
             self.on_trial = None
 
     def next_group(self) -> list[Ticket]:

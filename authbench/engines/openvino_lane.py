@@ -12,6 +12,7 @@ from typing import Any
 from authbench.engines import openvino_runtime as runtime
 from authbench.engines.openvino_admission import Admission, Constraints, Ticket
 from authbench.errors import EngineError
+from authbench.runtime.messages import Constraint
 
 #: Tokens of a companion before another one takes its place.
 _COMPANION = 256
@@ -91,6 +92,10 @@ class Lane:
             for handle in running.handles:
                 handle.cancel()
 
+    def withdraw(self, constraint: Constraint) -> list[Ticket]:
+        """Take out what waits with a constraint that another lane found impossible."""
+        return self._admission.take(constraint)
+
     def step(self) -> tuple[list[Running], list[Ticket]]:
         """One step: the requests that ended, and those whose constraint turned out not to compile.
 
@@ -105,14 +110,11 @@ class Lane:
             return [], self._recover(runtime.explain(error))
         finally:
             self.seconds += time.perf_counter() - started
+        self._admission.stepped()
         ended = [number for number, running in self._running.items() if running.ended]
         finished = [self._running.pop(number) for number in ended]
         for running in finished:
             self._admission.release(running.ticket)
-        self._admission.stepped(
-            [running.ticket.job.request.constraint for running in finished],
-            [running.ticket.job.request.constraint for running in self._running.values()],
-        )
         return finished, []
 
     def rest(self) -> None:
