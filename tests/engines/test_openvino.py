@@ -191,7 +191,7 @@ def test_label_logprobs_are_those_of_the_unconstrained_model(engine: OpenVinoEng
     assert response.text == "The"
     targets = [replace(request, labels=(), score_target=label) for label in labels[:3]]
     echoed = [r.samples[0].target_logprob for r in ask(engine, *targets)]
-    assert list(logprobs[:3]) == pytest.approx(echoed, abs=0.05)
+    assert list(logprobs[:3]) == pytest.approx(echoed, abs=0.15)  # two pipelines, 8-bit KV cache
     (greedy,) = ask(engine, user("What is the capital of France?", Sampling(1)))
     assert greedy.text == "The"
 
