@@ -77,6 +77,7 @@ def test_it_is_what_the_inner_engine_is(loaded: RayEngine) -> None:
 
 
 def test_both_actors_work_and_are_recorded(loaded: RayEngine) -> None:
+    wait_for_all(loaded)
     ask(loaded, *[free(f"the number {k}") for k in range(200)])
     facts = loaded.info()
     assert len(facts["actors"]) == 2
