@@ -15,6 +15,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -467,12 +468,28 @@ SLOW = [
 ]
 
 
-def test_ctrl_c_keeps_what_was_answered(at: Path) -> None:
-    process = subprocess.Popen([*AUTHBENCH, *SLOW], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    store = at / "results/responses.sqlite-wal"
-    deadline = time.monotonic() + 60
-    while not (store.exists() and store.stat().st_size > 50_000) and time.monotonic() < deadline:
+#: Six seconds of answers, committed every second.
+SLOWER = [*SLOW, "--set", "engine.latency=0.1"]
+
+
+def until_answers_are_on_disk(process: subprocess.Popen[Any], at: Path, since: float) -> None:
+    """Wait until a run has committed answers given after a Unix time, or has ended."""
+    while process.poll() is None:
+        try:
+            with closing(sqlite3.connect(f"file:{at}/results/responses.sqlite?mode=ro", uri=True)) as store:
+                if store.execute("SELECT COUNT(*) FROM samples WHERE created > ?", (since,)).fetchone()[0]:
+                    return
+        except sqlite3.Error:
+            pass  # not made yet
         time.sleep(0.05)
+
+
+def test_ctrl_c_keeps_what_was_answered(at: Path) -> None:
+    begin = time.time()
+    process = subprocess.Popen(
+        [*AUTHBENCH, *SLOWER], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    until_answers_are_on_disk(process, at, begin)
     process.send_signal(signal.SIGINT)
     out, said = process.communicate(timeout=60)
     assert process.returncode == 130 and out == ""
@@ -563,15 +580,10 @@ def test_a_process_with_nothing_around_it(at: Path) -> None:
 def test_a_fresh_run_that_is_killed_goes_on(at: Path) -> None:
     assert subprocess.run([*AUTHBENCH, *SLOW, "-q"], capture_output=True, check=False).returncode == 0
     first = (at / "results/x/fake/cells.json").read_bytes()
-    fresh = [*AUTHBENCH, *SLOW, "--set", "engine.latency=0.1", "--fresh"]
+    fresh = [*AUTHBENCH, *SLOWER, "--fresh"]
     begin = time.time()
     process = subprocess.Popen(fresh, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-    # Six seconds of answers, committed every second: killed once some of them are on disk.
-    with closing(sqlite3.connect(f"file:{at}/results/responses.sqlite?mode=ro", uri=True)) as store:
-        while process.poll() is None:
-            if store.execute("SELECT COUNT(*) FROM samples WHERE created > ?", (begin,)).fetchone()[0]:
-                break
-            time.sleep(0.05)
+    until_answers_are_on_disk(process, at, begin)
     process.kill()
     process.communicate()
     done = subprocess.run(fresh, capture_output=True, text=True, check=False)
