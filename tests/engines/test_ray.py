@@ -81,7 +81,8 @@ def test_both_actors_work_and_are_recorded(loaded: RayEngine) -> None:
     ask(loaded, *[free(f"the number {k}") for k in range(200)])
     facts = loaded.info()
     assert len(facts["actors"]) == 2
-    assert all(actor["jobs"] > 20 for actor in facts["actors"])
+    # How work is shared out depends on the machine; that both take part does not.
+    assert all(actor["jobs"] > 0 for actor in facts["actors"])
     assert facts["nodes"] == 1 and facts["inner"] == "fake" and facts["ray"]
 
 
