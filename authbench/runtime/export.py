@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from authbench.errors import DataError
 from authbench.runtime.engine import ModelIdentity
@@ -41,16 +43,17 @@ def write_export(store: Store, path: Path, models: Sequence[int] | None = None) 
         "version": _VERSION,
         "models": [{"identity": asdict(r.identity), "rendering": dict(r.rendering)} for _, r in chosen],
     }
-    lines = [_line(header)]
-    for place, (number, _) in enumerate(chosen):
-        for key, response in store.answers(model=number):
-            lines.append(_line(_as_json(key.hex(), place, response)))
-    text = "".join(lines).encode("utf-8")
+    written = 0
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
-    partial.write_bytes(gzip.compress(text, 9, mtime=0) if path.suffix == ".gz" else text)
+    with partial.open("wb") as file, _packer(file, path) as out:
+        out.write(_line(header))
+        for place, (number, _) in enumerate(chosen):
+            for key, response in store.answers(model=number):
+                out.write(_line(_as_json(key.hex(), place, response)))
+                written += 1
     partial.replace(path)
-    return len(lines) - 1
+    return written
 
 
 def read_export(path: Path) -> Export:
@@ -62,7 +65,7 @@ def read_export(path: Path) -> Export:
         raise DataError(
             f"no recorded answers at {path}; `authbench store export` makes such a file"
         ) from None
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise DataError(f"{path} cannot be read: {error}") from None
     lines = text.splitlines()
     header = _parse(path, 1, lines[0] if lines else "")
@@ -70,9 +73,13 @@ def read_export(path: Path) -> Export:
         raise DataError(
             f"{path} is no file of recorded answers (version {_VERSION}) of `authbench store export`"
         )
-    models = tuple(
-        ModelRecord(ModelIdentity(**model["identity"]), model["rendering"]) for model in header["models"]
-    )
+    try:
+        models = tuple(
+            ModelRecord(ModelIdentity(**model["identity"]), dict(model["rendering"]))
+            for model in header["models"]
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path}:1: not the header of recorded answers ({error})") from None
     answers = {}
     for number, line in enumerate(lines[1:], start=2):
         row = _parse(path, number, line)
@@ -120,5 +127,15 @@ def _parse(path: Path, number: int, line: str) -> dict[str, Any]:
     return row
 
 
-def _line(row: Mapping[str, Any]) -> str:
-    return json.dumps(row, sort_keys=True, ensure_ascii=True) + "\n"
+def _line(row: Mapping[str, Any]) -> bytes:
+    return (json.dumps(row, sort_keys=True, ensure_ascii=True) + "\n").encode("ascii")
+
+
+@contextmanager
+def _packer(file: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
+    """Where the bytes of a file of this name go: through gzip, with neither name nor date, or as they are."""
+    if path.suffix != ".gz":
+        yield file
+        return
+    with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=file, mtime=0) as packed:
+        yield cast(IO[bytes], packed)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -179,3 +180,20 @@ def test_a_damaged_export_names_the_line(tmp_path: Path) -> None:
         read_export(tmp_path / "a.jsonl")
     with pytest.raises(DataError, match="no recorded answers at"):
         read_export(tmp_path / "none.jsonl")
+
+
+def test_a_damaged_recording_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    filled(tmp_path / "s.sqlite", 3)
+    with Store(tmp_path / "s.sqlite") as store:
+        write_export(store, path)
+    whole = path.read_bytes()
+    for damaged in (whole[:-12], whole[:20] + b"\xff" * 20 + whole[40:], b"{}"):
+        path.write_bytes(damaged)
+        with pytest.raises(DataError, match="a.jsonl.gz cannot be read"):
+            read_export(path)
+    header = gzip.decompress(whole).decode().splitlines()[0]
+    path = tmp_path / "a.jsonl"
+    path.write_text(header.replace('"revision"', '"revised"') + "\n")
+    with pytest.raises(DataError, match="a.jsonl:1: not the header"):
+        read_export(path)
