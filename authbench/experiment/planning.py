@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -61,27 +62,18 @@ def plan(experiments: Sequence[Experiment], results: Path, limit: int | None = N
 
     Requests are counted over all experiments together: what two of them ask alike is new only once.
     """
-    rows: list[CellPlan] = []
+    jobs = plan_jobs(experiments)
     seen: set[bytes] = set()
     store_path = results / STORE_FILE
-    store = Store(store_path, read_only=True) if store_path.is_file() else None
-    try:
-        for job in plan_jobs(experiments):
-            rows += _plan_job(job, seen, store, limit)
-    finally:
-        if store is not None:
-            store.close()
-    return rows
+    with Store(store_path, read_only=True) if store_path.is_file() else nullcontext() as store:
+        return [row for job in jobs for row in _plan_job(job, seen, store, limit)]
 
 
 def _plan_job(job: Job, seen: set[bytes], store: Store | None, limit: int | None) -> list[CellPlan]:
-    engine = make_engine(job.engine, job.model, job.engine_settings)
-    try:
+    with closing(make_engine(job.engine, job.model, job.engine_settings)) as engine:
         fitter = Fitter(engine, "note", job.experiment.settings.text_chars)
         task = make_task(job.experiment.settings, fitter)
         return [_plan_group(job, task, group, engine, seen, store, limit) for group in task.groups()]
-    finally:
-        engine.close()
 
 
 def _plan_group(
@@ -149,26 +141,25 @@ def rendered_prompts(
     """
     rows = []
     for job in plan_jobs([_first_model(experiment) for experiment in experiments]):
-        engine = make_engine(job.engine, job.model, job.engine_settings)
-        task = make_task(job.experiment.settings, Fitter(engine, "note", job.experiment.settings.text_chars))
-        for candidate in task.groups():
-            if group is not None and group not in candidate.id:
-                continue
-            for unit in task.units(candidate):
-                if unit.number == item:
-                    requests = first_round(unit.start())
-                    rows += [
-                        {
-                            "experiment": job.experiment.name,
-                            "model": job.model.name,
-                            "group": candidate.id,
-                            "item": unit.item,
-                            "prompt": engine.render(request).text,
-                        }
-                        for request in (requests if everything else requests[:1])
-                    ]
-                    break
-        engine.close()
+        with closing(make_engine(job.engine, job.model, job.engine_settings)) as engine:
+            fitter = Fitter(engine, "note", job.experiment.settings.text_chars)
+            task = make_task(job.experiment.settings, fitter)
+            for candidate in task.groups():
+                if group is not None and group not in candidate.id:
+                    continue
+                unit = next((unit for unit in task.units(candidate) if unit.number == item), None)
+                requests = first_round(unit.start()) if unit is not None else ()
+                rows += [
+                    {
+                        "experiment": job.experiment.name,
+                        "model": job.model.name,
+                        "group": candidate.id,
+                        "item": unit.item,
+                        "prompt": engine.render(request).text,
+                    }
+                    for request in (requests if everything else requests[:1])
+                    if unit is not None
+                ]
     if not rows:
         raise ConfigError(f"no item {item}" + (f" in a group named like '{group}'" if group else ""))
     return rows
