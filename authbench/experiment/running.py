@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -234,7 +235,7 @@ class _Run:
 def judge(prepared: Sequence[Prepared], scheduler: Scheduler, limit: int | None) -> None:
     """Run every unit of these jobs through one scheduler and keep what comes out."""
     units = (pair for p in prepared for pair in p.units(limit))
-    with closing(scheduler.run(units, lambda pair: pair[1].start())) as ended:
+    with _few_collections(), closing(scheduler.run(units, lambda pair: pair[1].start())) as ended:
         for finished in ended:
             owner, unit = finished.unit
             owner.asked += finished.asked
@@ -243,6 +244,17 @@ def judge(prepared: Sequence[Prepared], scheduler: Scheduler, limit: int | None)
         count, wanted = sum(map(len, p.answered.values())), p.total(limit)
         if count != wanted:
             raise RuntimeError(f"{p.job.experiment.name}: {count} of {wanted} items came back: a bug")
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """A run makes many small objects that stay and no cycles: looking for these is a tenth of its time."""
+    before = gc.get_threshold()
+    gc.set_threshold(50_000, 20, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def write_results(prepared: Prepared, folder: RunFolder, facts: Mapping[str, Any]) -> None:

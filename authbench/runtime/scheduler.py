@@ -167,8 +167,10 @@ class Scheduler:
         heard = False
         for completion in self._engine.completions():
             heard = self._deliver(completion) or heard
-            self._fill(source)
-            yield from self._drain()
+            if self._ready or not source.empty:
+                self._fill(source)
+            if self._finished:
+                yield from self._drain()
         if self._jobs and not heard:
             raise EngineError(
                 f"the engine {self._engine.name!r} ended with {len(self._jobs)} requests unanswered; "
@@ -297,7 +299,8 @@ class Scheduler:
         progress.answered += 1
         progress.prompt_tokens += response.prompt_tokens
         progress.cached_tokens += response.cached_tokens
-        progress.output_tokens += sum(sample.output_tokens for sample in response.samples)
+        for sample in response.samples:
+            progress.output_tokens += sample.output_tokens
 
     def _fill_slot(
         self, live: _Live[object], slot: int, key: bytes, response: Response, request: Request

@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from authbench.errors import DataError
 from authbench.runtime.engine import ModelIdentity
 from authbench.runtime.keys import rendering_digest
-from authbench.runtime.messages import FinishReason, Response, Sample
+from authbench.runtime.messages import Response, Sample
 from authbench.runtime.storefile import Guard, open_to_read, open_to_write
 
 #: Seconds between two commits.
@@ -125,13 +125,16 @@ class Store:
             for chunk in _chunks(wanted):
                 marks = ",".join("?" * len(chunk))
                 for row in self._db.execute(
-                    "SELECT s.key, text, finish, output_tokens, label_logprobs, target_logprob, "
-                    "cached_tokens, seconds, p.prompt_tokens FROM samples s JOIN prompts p USING (key) "
+                    f"SELECT {_SAMPLE}, p.prompt_tokens FROM samples s JOIN prompts p USING (key) "
                     f"WHERE s.key IN ({marks}) AND created >= ? ORDER BY s.key, sample",
                     (*chunk, since or 0.0),
                 ):
-                    found.setdefault(row[0], []).append(row[1:8])
-                    tokens[row[0]] = row[8]
+                    key = row[0]
+                    if key in found:
+                        found[key].append(row)
+                    else:
+                        found[key] = [row]
+                        tokens[key] = row[10]
         return {key: _response(rows, tokens[key]) for key, rows in found.items()}
 
     def put(
@@ -152,16 +155,25 @@ class Store:
         """
         now = time.time()
         share = response.seconds / max(1, len(response.samples))
-        rows = []
-        for sample in response.samples:
-            labels = None if sample.label_logprobs is None else json.dumps(sample.label_logprobs)
-            facts = (sample.finish_reason, sample.output_tokens, labels, sample.target_logprob)
-            rows.append((_storable(sample.text), *facts, response.cached_tokens, share))
+        rows = [
+            (
+                key,
+                number,
+                _storable(sample.text),
+                sample.finish_reason,
+                sample.output_tokens,
+                None if sample.label_logprobs is None else json.dumps(sample.label_logprobs),
+                sample.target_logprob,
+                response.cached_tokens,
+                share,
+                now,
+            )
+            for number, sample in enumerate(response.samples, first)
+        ]
         if replaces:
             self._replaced.append((key,))
         self._prompts.append((key, model, _packed(prompt), response.prompt_tokens))
-        for offset, row in enumerate(rows):
-            self._samples.append((key, first + offset, *row, now))
+        self._samples += rows
         if first == 0:
             self._pending[key] = rows
             self._pending_tokens[key] = response.prompt_tokens
@@ -264,18 +276,20 @@ def _identity(text: str) -> ModelIdentity:
     return ModelIdentity(*(facts[name] for name in ("model", "revision", "precision", "family")))
 
 
+#: The columns of a row that `_response` takes, in the order in which `put` keeps them.
+_SAMPLE = (
+    "s.key, sample, text, finish, output_tokens, label_logprobs, target_logprob, cached_tokens, "
+    "seconds, created"
+)
+
+
 def _response(rows: Sequence[tuple[Any, ...]], prompt_tokens: int) -> Response:
-    samples = tuple(
-        Sample(
-            text=row[0],
-            finish_reason=cast(FinishReason, row[1]),
-            output_tokens=row[2],
-            label_logprobs=None if row[3] is None else tuple(json.loads(row[3])),
-            target_logprob=row[4],
-        )
-        for row in rows
-    )
-    return Response(samples, prompt_tokens, rows[0][5], sum(row[6] for row in rows))
+    """Rows of the table `samples` as a response."""
+    samples = [
+        Sample(text, finish, output_tokens, None if labels is None else tuple(json.loads(labels)), target)
+        for _, _, text, finish, output_tokens, labels, target, *_ in rows
+    ]
+    return Response(tuple(samples), prompt_tokens, rows[0][7], sum([row[8] for row in rows]))
 
 
 def _packed(prompt: str) -> bytes:
