@@ -190,10 +190,10 @@ def test_a_damaged_recording_is_refused_by_name(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for damaged in (whole[:-12], whole[:20] + b"\xff" * 20 + whole[40:], b"{}"):
         path.write_bytes(damaged)
-        with pytest.raises(DataError, match="a.jsonl.gz cannot be read"):
+        with pytest.raises(DataError, match=r"a\.jsonl\.gz cannot be read"):
             read_export(path)
     header = gzip.decompress(whole).decode().splitlines()[0]
     path = tmp_path / "a.jsonl"
     path.write_text(header.replace('"revision"', '"revised"') + "\n")
-    with pytest.raises(DataError, match="a.jsonl:1: not the header"):
+    with pytest.raises(DataError, match=r"a\.jsonl:1: not the header"):
         read_export(path)
