@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+import pytest
+
+from authbench.engines.fake import FakeEngine
 from authbench.errors import EngineError
 from authbench.runtime.engine import (
     Capabilities,
@@ -77,3 +80,23 @@ class DoubleEngine(Engine):
                 for i in range(job.request.sampling.n)
             )
             yield Completion(job.number, Response(samples, prompt_tokens=3, seconds=0.5))
+
+
+def watch_lengths(patch: pytest.MonkeyPatch) -> tuple[list[int], list[int]]:
+    """Make a token of every character for `FakeEngine`, and keep what it is told to expect as it loads and
+    the lengths of what is then asked, with the most that may be answered."""
+    told: list[int] = []
+    asked: list[int] = []
+    expected: list[Callable[[], int]] = []
+    submit = FakeEngine.submit
+
+    def watched(self: FakeEngine, jobs: Sequence[Job]) -> None:
+        asked.extend(len(job.prompt.text) + job.request.sampling.max_tokens for job in jobs)
+        submit(self, jobs)
+
+    patch.setattr(FakeEngine, "count_tokens", lambda self, prompts: [len(p.text) for p in prompts])
+    patch.setattr(FakeEngine, "context_length", 10**6)
+    patch.setattr(FakeEngine, "expect", lambda self, longest: expected.append(longest))
+    patch.setattr(FakeEngine, "load", lambda self: told.append(expected[-1]()))
+    patch.setattr(FakeEngine, "submit", watched)
+    return told, asked

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -43,7 +43,7 @@ class RayEngine(Engine):
         self._options = RayOptions.parse(settings or {})
         self._inner_settings = {**model.engine.get(self._options.inner, {}), **self._options.settings}
         self._cluster: Cluster | None = None
-        self._expected: int | None = None
+        self._longest: Callable[[], int] | None = None
         self._waiting: deque[Job] = deque()
         self._losses: dict[int, int] = {}
         self._failed: list[Completion] = []
@@ -84,10 +84,9 @@ class RayEngine(Engine):
         """The inner engine's."""
         return self._inner.context_length
 
-    def expect(self, tokens: int) -> None:
-        """The plan's longest prompt with its answer, for the engines of the actors."""
-        if self._options.inner == "vllm":
-            self._expected = tokens
+    def expect(self, longest: Callable[[], int]) -> None:
+        """The plan's longest request, for the engines of the actors."""
+        self._longest = longest
 
     def load(self) -> None:
         """Join or start the cluster, and wait for the first actor; the others join as they are ready.
@@ -96,7 +95,9 @@ class RayEngine(Engine):
             EngineError: no cluster, no room in it, or a model that no actor can load.
         """
         if self._cluster is None:
-            cluster = Cluster(self._options, self._model, self._inner_settings, self._expected)
+            counts = self._longest if self._options.inner == "vllm" else None  # the others take no limit
+            longest = None if counts is None else counts()
+            cluster = Cluster(self._options, self._model, self._inner_settings, longest)
             try:
                 cluster.start()
             except BaseException:

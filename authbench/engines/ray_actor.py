@@ -42,11 +42,11 @@ class Worker:
         model: ModelConfig,
         settings: Mapping[str, Any],
         environment: Mapping[str, str],
-        expected: int | None = None,
+        longest: int | None = None,
     ) -> None:
         os.environ.update(environment)
         self._name, self._model, self._settings = engine, model, settings
-        self._expected = expected
+        self._longest = longest
         self._engine: Engine | None = None
         self._flow: Iterator[Completion] | None = None
         self._left: set[int] = set()
@@ -60,8 +60,8 @@ class Worker:
         facts = {"node": ray.get_runtime_context().get_node_id(), "pid": os.getpid(), "error": None}
         try:
             self._engine = make_engine(self._name, self._model, self._settings)
-            if self._expected is not None and hasattr(self._engine, "expect"):
-                self._engine.expect(self._expected)
+            if (longest := self._longest) is not None:
+                self._engine.expect(lambda: longest)
             self._engine.load()
         except EngineError as error:
             facts["error"] = str(error)

@@ -75,9 +75,9 @@ class Cluster:
         options: RayOptions,
         model: ModelConfig,
         settings: Mapping[str, Any],
-        expected: int | None = None,
+        longest: int | None = None,
     ) -> None:
-        self._expected = expected
+        self._longest = longest
         self._options = options
         self._model = model
         self._settings = dict(settings)
@@ -154,7 +154,7 @@ class Cluster:
 
         actor_class: Any = ray.remote(Worker)
         actor = actor_class.options(**self._resources, max_restarts=0, scheduling_strategy="SPREAD").remote(
-            self._options.inner, self._model, self._settings, environment_to_pass(), self._expected
+            self._options.inner, self._model, self._settings, environment_to_pass(), self._longest
         )
         return Slot(actor, actor.load.remote())
 

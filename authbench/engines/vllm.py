@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -45,8 +45,9 @@ from authbench.runtime.messages import Request
 #: that a long prompt that comes late is still put in front.
 _WINDOW = 2
 
-#: Least `max_model_len` that is taken from a plan, and what it is a multiple of.
-_LEAST_LENGTH, _LENGTH_GRAIN = 1024, 512
+#: Least `max_model_len` that is taken from a plan, and what it is a multiple of. The slack is for what a plan
+#: knows only nearly: two names the other way round, a sampled answer shown again.
+_LEAST_LENGTH, _LENGTH_GRAIN, _LENGTH_SLACK = 1024, 512, 32
 
 
 class VllmEngine(Engine):
@@ -69,7 +70,8 @@ class VllmEngine(Engine):
         self._sequences = 0  # of what runs
         self._unstarted: set[int] = set()  # numbers of what waits and is still wanted
         self._arrivals = 0
-        self._expected: int | None = None
+        self._longest: Callable[[], int] | None = None
+        self._loaded_with: dict[str, Any] = {}
         self._counts = {"requests": 0, "prompt_tokens": 0, "cached_tokens": 0, "output_tokens": 0}
         self._seconds = {"load": 0.0, "generation": 0.0}
 
@@ -124,21 +126,21 @@ class VllmEngine(Engine):
         known = [n for n in (chosen, self._model.context_length or self.files.context_length) if n]
         return min(known) if known else None
 
-    def expect(self, tokens: int) -> None:
-        """The plan's longest prompt with its answer: `max_model_len`, where none is set.
+    def expect(self, longest: Callable[[], int]) -> None:
+        """Where `max_model_len` is not set, the plan sets it.
 
         A shorter limit than the model's own leaves more of the memory for the cache, and lets a model load
         whose own context would not fit. Rounded up, so that small changes of a plan make no difference.
         """
-        limit = self.context_length
-        rounded = max(_LEAST_LENGTH, -(-tokens // _LENGTH_GRAIN) * _LENGTH_GRAIN)
-        self._expected = rounded if limit is None else min(rounded, limit)
+        self._longest = longest
 
     def _arguments(self) -> dict[str, Any]:
         """Arguments of vLLM's engine."""
         arguments = self._options.arguments(self.files)
-        if self._expected is not None:
-            arguments.setdefault("max_model_len", self._expected)
+        if self._longest is not None and "max_model_len" not in arguments:
+            wanted = self._longest() + _LENGTH_SLACK
+            rounded = max(_LEAST_LENGTH, -(-wanted // _LENGTH_GRAIN) * _LENGTH_GRAIN)
+            arguments["max_model_len"] = min(rounded, self.context_length or rounded)
         return arguments
 
     # Loading.
@@ -162,7 +164,7 @@ class VllmEngine(Engine):
         from authbench.engines.vllm_drivers import AsyncDriver, StepDriver, engine_failures
         from authbench.engines.vllm_environment import gpu_present, output_to_log, prepare_environment
 
-        arguments = self._arguments()
+        arguments = self._loaded_with = self._arguments()
         try:
             self._gpu = gpu_present()
             self._log = prepare_environment(self._options, self._gpu)
@@ -271,8 +273,7 @@ class VllmEngine(Engine):
         """Versions, device, engine arguments, prefix-cache hit rate and tokens per second."""
         from authbench.engines.vllm_facts import facts
 
-        arguments = self._arguments() if self._driver is not None else {}
-        return facts(self._driver, arguments, self._counts, self._seconds, self.files)
+        return facts(self._driver, self._loaded_with, self._counts, self._seconds, self.files)
 
     def close(self) -> None:
         """Free the model's memory."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from authbench.errors import ConfigError
-from authbench.runtime.engine import Engine
+from authbench.runtime.engine import Engine, RenderedPrompt
 from authbench.runtime.messages import Request
 
 #: Characters per text that are tried in turn under the policy `truncate`.
@@ -37,6 +37,7 @@ class Fitter:
     met: set[str] = field(default_factory=set)
     recorded: Mapping[str, int] | None = None
     _known: dict[str, int | None] = field(default_factory=dict)
+    _makers: dict[str, Callable[[int | None], Sequence[Request]]] = field(default_factory=dict)
 
     def budget(self, item: str, make: Callable[[int | None], Sequence[Request]]) -> int | None:
         """Characters per text for an item; None for whole texts.
@@ -50,9 +51,23 @@ class Fitter:
         """
         if item not in self._known:
             self._known[item] = self._decide(item, make)
+            self._makers[item] = make
         if item in self.overflows:
             self.met.add(item)
         return self._known[item]
+
+    def longest(self) -> int:
+        """Tokens of the longest request, prompt and answer, of all items that were decided; 0 without any.
+
+        Exact for the longest where the engine has a tokenizer, else the same estimate that decided.
+        """
+        bounds = {item: self._bound(*self._rendered(item)) for item in self._makers}
+        longest = 0
+        for item in sorted(bounds, key=lambda item: -bounds[item]):
+            if bounds[item] <= longest:
+                break
+            longest = max(longest, self._counted(*self._rendered(item)))
+        return longest
 
     def _decide(self, item: str, make: Callable[[int | None], Sequence[Request]]) -> int | None:
         if self.recorded is not None:
@@ -84,13 +99,31 @@ class Fitter:
 
     def _longest(self, requests: Sequence[Request], limit: int) -> int:
         """Tokens of the longest request with its answer; an upper bound where that is enough."""
+        prompts, answers = self._render(requests)
+        bound = self._bound(prompts, answers)
+        return bound if bound <= limit else self._counted(prompts, answers)
+
+    def _rendered(self, item: str) -> tuple[list[RenderedPrompt], list[int]]:
+        return self._render(self._makers[item](self._known[item]))
+
+    def _render(self, requests: Sequence[Request]) -> tuple[list[RenderedPrompt], list[int]]:
+        """Prompts, and the most tokens of each one's answer."""
         prompts = [self.engine.render(request) for request in requests]
-        answers = [request.sampling.max_tokens for request in requests]
-        # A token is at least one byte, so most prompts need no tokenizer.
-        bound = max(len(p.text.encode("utf-8", "replace")) + a for p, a in zip(prompts, answers, strict=True))
-        if bound <= limit:
-            return bound
+        return prompts, [_most_answered(request) for request in requests]
+
+    @staticmethod
+    def _bound(prompts: Sequence[RenderedPrompt], answers: Sequence[int]) -> int:
+        """A token is at least one byte, so most prompts need no tokenizer."""
+        return max(len(p.text.encode("utf-8", "replace")) + a for p, a in zip(prompts, answers, strict=True))
+
+    def _counted(self, prompts: Sequence[RenderedPrompt], answers: Sequence[int]) -> int:
         counts = self.engine.count_tokens(prompts)
         if counts is None:
-            return max(len(p.text) // 4 + a for p, a in zip(prompts, answers, strict=True))
-        return max(c + a for c, a in zip(counts, answers, strict=True))
+            counts = [len(prompt.text) // 4 for prompt in prompts]
+        return max(count + answer for count, answer in zip(counts, answers, strict=True))
+
+
+def _most_answered(request: Request) -> int:
+    """Most tokens that follow the prompt: the answer, or the text whose probability is asked for."""
+    target = request.score_target
+    return request.sampling.max_tokens if target is None else len(target.encode("utf-8", "replace")) + 1

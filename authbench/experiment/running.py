@@ -139,6 +139,8 @@ def _prepare_batch(
             identity, rendering = asdict(engine.identity), rendering_digest(engine.rendering)
             job.folder(options.results).check_model(identity, rendering)
         prepared.append(prepare(job, engine, options.limit))
+    fitters = [p.task.fitter for p in prepared]
+    engine.expect(lambda: max(fitter.longest() for fitter in fitters))
     return engine, prepared
 
 

@@ -8,7 +8,7 @@ are all known never loads a model.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -128,6 +128,14 @@ class Engine(ABC):
         """Yield jobs as they finish, in any order; end when nothing is in flight.
 
         `submit` and `cancel` may be called between two yields.
+        """
+
+    def expect(self, longest: Callable[[], int]) -> None:
+        """Be told, before `load`, how to find the plan's longest request: tokens of prompt and answer.
+
+        An engine that makes room for no more than that calls it when it loads, and others never do:
+        counting takes seconds for a plan with long texts. Without a plan (prompts that come in one by one)
+        nobody calls this.
         """
 
     def load(self) -> None:

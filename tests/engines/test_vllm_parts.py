@@ -130,7 +130,7 @@ class TestIdentity:
 class TestExpectedLength:
     def length(self, folder: Path, tokens: int, **settings: Any) -> Any:
         engine = VllmEngine(ModelConfig("m", "m", path=str(folder)), settings)
-        engine.expect(tokens)
+        engine.expect(lambda: tokens)
         return engine._arguments().get("max_model_len")
 
     def test_the_plan_sets_the_length_in_round_numbers(self, tmp_path: Path) -> None:

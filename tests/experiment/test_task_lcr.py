@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_double import DoubleEngine
+from engine_double import DoubleEngine, watch_lengths
 
 from authbench.errors import ConfigError, DataError
 from authbench.experiment.fitting import Fitter
@@ -361,3 +361,12 @@ def test_shipped_configurations_name_the_tables_of_the_paper() -> None:
     assert isinstance(first, LcrExperiment) and len(first.bases) == 7
     assert first.checkpoints.of("cross-encoder") == "cross-encoder/ms-marco-MiniLM-L6-v2"
     assert load_experiment("lcr_bm25").resolved()["confidence"]["samples"] == 10
+
+
+def test_no_request_of_any_round_is_longer_than_the_engine_is_told(
+    beir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, asked = watch_lengths(monkeypatch)
+    bases = ["retriever", "yesno", "qlm", "rankgpt"]
+    run([experiment(beir, bases=bases, rankgpt={"window": 3, "step": 2})], Options(tmp_path / "r"))
+    assert len(told) == 1 and max(asked) <= told[0]

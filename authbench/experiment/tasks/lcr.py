@@ -161,6 +161,8 @@ class LcrTask(Task):
             return list(first_round(ask(base, text, window, settings, self.fitter.engine, budget)))
         texts = [candidate.text for candidate in candidates]
         requests = list(first_round(assess(text, texts, self._confidence, self._prompts(budget))))
+        sampled = "word " * settings.confidence.max_tokens
+        requests.append(self._prompts(budget).entailment(text, sampled, sampled))
         for asked in (name for name in settings.bases if name in ("yesno", "qlm")):
             requests += first_round(ask(asked, text, candidates, settings, self.fitter.engine, budget))
         return requests

@@ -58,11 +58,14 @@ class PairwiseTask(Task):
         return sample_pairs(sources, dataset.pairs, dataset.seed, domain, difficulty, rule)
 
     def check_fit(self, limit: int | None) -> None:
-        """Looks at every pair with texts; pairs without fit any model."""
-        if "with" in self._settings.context:
-            for (domain, _), pairs in self._pairs.items():
-                for pair in pairs[:limit]:
-                    self.prompts_for(pair, domain, "with")
+        """Looks at every pair with texts, and without at the one of the longest names."""
+        for (domain, _), pairs in self._pairs.items():
+            for context in self._settings.context:
+                looked_at = pairs[:limit]
+                if context == "without":
+                    looked_at = sorted(looked_at, key=_name_length)[-1:]
+                for pair in looked_at:
+                    self.prompts_for(pair, domain, context)
 
     def groups(self) -> Sequence[Group]:
         """Domain by domain, easy before hard, context by context, judges as the configuration has them."""
@@ -158,6 +161,10 @@ def _rank_logprob_both(pair: PairItem, prompts: PromptSet) -> Procedure[Outcome]
     asked = yield from logprob.pair_rank_logprob_judge(sources, prompts, ((0, 1), (1, 0)))
     drawn, swapped = asked.values["pairs"]
     return Outcome(asked.answers, both_orders(drawn[2:], (swapped[3], swapped[2])))
+
+
+def _name_length(pair: PairItem) -> int:
+    return len(pair.first.name.encode()) + len(pair.second.name.encode())
 
 
 def _scores(record: Record) -> Scores:
