@@ -6,7 +6,7 @@ import asyncio
 import json
 import queue
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +32,9 @@ _CANONICAL = (
     "{% for message in messages %}<|{{ message.role }}|>\n{{ message.content }}\n{% endfor %}"
 )
 
+#: An estimate at four characters a token is that much too high at most: five of English prose.
+_SURELY = 1.25
+
 
 class OpenAIEngine(Engine):
     """Sends chats to servers; an event loop in a thread keeps many requests in flight.
@@ -51,6 +54,7 @@ class OpenAIEngine(Engine):
         self._finished: queue.SimpleQueue[tuple[int, Completion | EngineError]] = queue.SimpleQueue()
         self._in_flight: set[int] = set()
         self._server: dict[str, Any] = {}
+        self._longest: Callable[[], int] | None = None
 
     @property
     def identity(self) -> ModelIdentity:
@@ -90,11 +94,15 @@ class OpenAIEngine(Engine):
         """From the settings or the model's file."""
         return self._options.context_length or self._model.context_length
 
+    def expect(self, longest: Callable[[], int]) -> None:
+        """The plan's longest request, held against the server's limit where it says one."""
+        self._longest = longest
+
     def load(self) -> None:
         """Connect, and find out what the server takes.
 
         Raises:
-            EngineError: no server, a wrong key, another model, or a plain request refused.
+            EngineError: no server, a wrong key, another model, too short a limit, or a plain request refused.
         """
         if self._client is not None:
             return
@@ -115,13 +123,27 @@ class OpenAIEngine(Engine):
         endpoints = [Endpoint(url, options.concurrency, options.timeout) for url in options.base_urls]
         client = Client(options, _http_client(options), Pool(endpoints))
         try:
-            name = await find_model(client, options.model or self._model.id)
-            client.dialect = await find_dialect(client, name, self._model.chat_template_kwargs)
+            served = await find_model(client, options.model or self._model.id)
+            self._check_length(served.limit)
+            client.dialect = await find_dialect(client, served.name, self._model.chat_template_kwargs)
             self._server = await _describe_server(client)
         except BaseException:
             await client.http.aclose()
             raise
         return client
+
+    def _check_length(self, limit: int | None) -> None:
+        """Refuse a plan whose longest request is surely over the server's limit, before anything is asked.
+
+        Lengths are estimates here, so one that is nearly right is left to the server.
+        """
+        longest = self._longest() if self._longest is not None and limit is not None else 0
+        if limit is not None and longest > _SURELY * limit:
+            raise EngineError(
+                f"the plan's longest prompt and answer take about {longest:,} tokens, and the server's limit "
+                f"is {limit:,}\nstart it with a longer one, or have texts cut: "
+                f"--set engine.context_length={limit} --set overflow=truncate"
+            )
 
     def _call(self, coroutine: Any) -> Any:
         assert self._loop is not None

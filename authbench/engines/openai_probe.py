@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from authbench.engines.openai_client import Client, Refusal, describe, raise_for_everyone
@@ -31,21 +31,30 @@ _WAYS: dict[str, tuple[str, ...]] = {
 }
 
 
-async def find_model(client: Client, wanted: str) -> str:
-    """The model's name on the servers.
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A model on a server: its name there, and the most tokens of prompt and answer where it says so."""
+
+    name: str
+    root: str = ""
+    limit: int | None = None
+
+
+async def find_model(client: Client, wanted: str) -> Served:
+    """The model on the servers, with the least of their limits.
 
     Raises:
         EngineError: a server that is not there, refuses the key, or serves another model.
     """
-    names = {await _served_name(client, endpoint, wanted) for endpoint in client.pool.endpoints}
+    found = [await _served(client, endpoint, wanted) for endpoint in client.pool.endpoints]
+    names = sorted({served.name for served in found})
     if len(names) > 1:
-        raise EngineError(
-            f"the servers call the model differently: {', '.join(sorted(names))}; set engine.model"
-        )
-    return names.pop()
+        raise EngineError(f"the servers call the model differently: {', '.join(names)}; set engine.model")
+    limits = [served.limit for served in found if served.limit is not None]
+    return Served(names[0], limit=min(limits, default=None))
 
 
-async def _served_name(client: Client, endpoint: Endpoint, wanted: str) -> str:
+async def _served(client: Client, endpoint: Endpoint, wanted: str) -> Served:
     import httpx
 
     try:
@@ -55,35 +64,37 @@ async def _served_name(client: Client, endpoint: Endpoint, wanted: str) -> str:
             f"no server at {endpoint.url} ({describe(error)}): start it, or set engine.base_url"
         ) from error
     if answer.status_code in (404, 405, 501):
-        return wanted  # not every server lists its models; the first request will tell
+        return Served(wanted)  # not every server lists its models; the first request will tell
     if answer.status_code != 200:
         message = client.message(answer)
         raise_for_everyone(answer.status_code, message, endpoint.url, client.options)
         raise EngineError(f"{endpoint.url} answers with status {answer.status_code}: {message}")
     served = _models(answer.content)
-    for name, root in served.items():
-        if wanted in (name, root):
-            return name
+    for one in served:
+        if wanted in (one.name, one.root):
+            return one
     if not served:
-        return wanted
-    names = ", ".join(list(served)[:5]) + (", ..." if len(served) > 5 else "")
+        return Served(wanted)
+    names = ", ".join(one.name for one in served[:5]) + (", ..." if len(served) > 5 else "")
     raise EngineError(
         f"{endpoint.url} serves {names}, not {wanted}\n"
         "if it is the same model, say so with --set engine.model=NAME; else start the server with the model"
     )
 
 
-def _models(content: bytes) -> dict[str, str]:
-    """Names in a list of models, with what each was loaded from where the server says so."""
+def _models(content: bytes) -> list[Served]:
+    """A list of models, each with what it was loaded from and its limit where the server says so (vLLM)."""
     try:
         data = json.loads(content).get("data") or []
     except (ValueError, AttributeError) as error:
         raise EngineError("engine.base_url: what answers there is no OpenAI-compatible server") from error
-    return {
-        str(entry["id"]): str(entry.get("root") or "")
-        for entry in data
-        if isinstance(entry, Mapping) and "id" in entry
-    }
+    found = []
+    for entry in data:
+        if isinstance(entry, Mapping) and "id" in entry:
+            limit = entry.get("max_model_len")
+            known = limit if isinstance(limit, int) and limit > 0 else None
+            found.append(Served(str(entry["id"]), str(entry.get("root") or ""), known))
+    return found
 
 
 async def find_dialect(client: Client, model: str, template_kwargs: Mapping[str, Any]) -> Dialect:

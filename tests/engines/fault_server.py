@@ -113,7 +113,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not self._allowed():
             return
         if self.path == "/v1/models":
-            self._json(200, {"object": "list", "data": [{"id": server.model, "object": "model"}]})
+            model = {"id": server.model, "object": "model", "max_model_len": server.context}
+            self._json(200, {"object": "list", "data": [model]})
         else:
             self._error(404, "not here")
 

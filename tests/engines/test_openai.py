@@ -318,6 +318,19 @@ class TestServerGone:
         with pytest.raises(EngineError, match="serves test/model, not other/model"):
             engine_for(server, ModelConfig("other", "other/model")).load()
 
+    def test_a_plan_over_the_limit_is_refused_before_anything_is_asked(self, server: FaultServer) -> None:
+        engine = engine_for(server)
+        engine.expect(lambda: server.context + server.context // 2)
+        with pytest.raises(
+            EngineError, match=r"about 6,144 tokens, and the server's limit is 4,096\n.*texts cut"
+        ):
+            engine.load()
+        assert not server.requests
+        nearly = engine_for(server)
+        nearly.expect(lambda: server.context + 100)
+        nearly.load()
+        nearly.close()
+
     def test_its_name_on_the_server_can_be_said(self, server: FaultServer) -> None:
         engine = engine_for(server, ModelConfig("other", "other/model"), model="test/model")
         engine.load()

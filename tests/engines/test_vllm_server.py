@@ -123,6 +123,13 @@ def test_a_thinking_switch_that_the_template_lacks_is_found(server: VllmServer) 
         OpenAIEngine(model, {"base_url": server.url}).load()
 
 
+def test_its_limit_is_known_at_the_start(server: VllmServer) -> None:
+    engine = engine_for(server)
+    engine.expect(lambda: 30_000)
+    with pytest.raises(EngineError, match="the server's limit is 2,048"):
+        engine.load()
+
+
 def test_another_model_is_named(server: VllmServer) -> None:
     with pytest.raises(EngineError, match=f"serves {MODEL.id}, not other/model"):
         OpenAIEngine(ModelConfig("other", "other/model"), {"base_url": server.url}).load()
