@@ -8,7 +8,5 @@ venv=${VENV:-.venv-vllm}
 "$venv/bin/python" scripts/export_hf_folder.py
 # The engine must find everything on this machine: it has no hub.
 export HF_HUB_OFFLINE=1 AUTHBENCH_REQUIRE=vllm,ray
-tests=(tests/engines/test_ray.py tests/engines/test_vllm.py)
-# The tests against vLLM's own server have not been seen to end yet: SERVER=1 adds them.
-if [ -n "${SERVER:-}" ]; then tests+=(tests/engines/test_vllm_server.py); fi
+tests=(tests/engines/test_ray.py tests/engines/test_vllm.py tests/engines/test_vllm_server.py)
 "$venv/bin/python" -m pytest -q -m "vllm or ray" "${tests[@]}"
