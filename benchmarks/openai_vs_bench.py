@@ -20,7 +20,7 @@ from typing import Any
 
 from authbench.paths import cache_dir
 from benchmarks.common import Timing, alternate, ratios, record, show
-from benchmarks.support import table1
+from benchmarks.support import peers, table1
 
 LEAST = 0.95
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
@@ -90,7 +90,7 @@ def ours(server: Server, contents: list[str]) -> float:
 def theirs(server: Server, prompts: Path, number: int, folder: Path) -> float:
     """Seconds that the benchmark client reports for the same prompts."""
     result = folder / f"bench{next_number()}.json"
-    words = [str(table1.vllm_python()), str(table1.ROOT / "scripts" / "vllm_cli.py"), "bench", "serve"]
+    words = [str(peers.python().with_name("vllm")), "bench", "serve"]
     words += ["--backend", "openai-chat", "--endpoint", "/v1/chat/completions", "--model", NAME]
     words += ["--tokenizer", str(cache_dir("models", f"{table1.MODEL}-hf"))]
     words += ["--base-url", f"http://127.0.0.1:{server.port}", "--dataset-name", "custom"]
@@ -125,6 +125,7 @@ def main() -> int:
         contents = [asked.content for asked in dict.fromkeys(table1.requests())]
         prompts = folder / "prompts.jsonl"
         prompts.write_text("".join(json.dumps({"prompt": c}) + "\n" for c in contents), encoding="utf-8")
+        peers.python()
         server = Server(folder / "server.log")
         try:
             ours(server, contents[:64])  # the first requests compile

