@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -92,6 +93,23 @@ class TestWhatIsSent:
                 "stop": ["x"],
             }
         ]
+
+    def test_further_samples_have_the_seeds_that_follow(self, make: Any, server: FaultServer) -> None:
+        def texts(first: int, n: int) -> list[str]:
+            (job,) = jobs_for(engine, [free("a mill", 12, temperature=1.0, n=n, seed=4)])
+            response = finish(engine, [replace(job, first=first)])[job.number].response
+            assert response is not None
+            return [sample.text for sample in response.samples]
+
+        engine = make()
+        ten = texts(0, 10)
+        assert texts(0, 4) + texts(4, 6) == ten
+        assert [body["seed"] for body in server.requests] == [4, 4, 8]
+        server.refuses = {"n"}
+        engine = make()
+        server.requests.clear()
+        assert texts(4, 6) == ten[4:], "asked one by one, each has a seed of its own"
+        assert sorted(body["seed"] for body in server.requests) == [8, 9, 10, 11, 12, 13]
 
     def test_extra_body_goes_along_and_is_part_of_the_key(self, make: Any, server: FaultServer) -> None:
         engine = make(extra_body={"top_k": 20})
