@@ -193,6 +193,15 @@ def test_a_mistake_is_one_line_and_writes_nothing(case: Case, at: Path, run: Run
     assert not (at / "results").exists(), "something was written before everything was checked"
 
 
+def test_words_that_are_not_there(run: Run) -> None:
+    refused(run("--verson"), 2, "No such option '--verson'", "'--version'")
+    refused(run("tabel"), 2, "no such command 'tabel' (did you mean 'table'?)")
+    refused(run("help", "run"), 2, "no such command 'help': authbench --help", "authbench COMMAND --help")
+    refused(run("table", "authoritybench/9"), 3, "no folder, and no table of the papers", "authoritybench/6")
+    refused(run("plot", "--kind", "forest"), 2, "plot needs a run")
+    refused(run("data", "build", "sample-domains", "--lists", "-1"), 2, "'--lists': -1 is not in the range")
+
+
 def test_an_engine_that_is_not_installed_names_its_extra(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     from authbench.engines import registry
 
