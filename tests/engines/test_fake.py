@@ -172,8 +172,8 @@ def test_lcr_samples_come_in_wordings() -> None:
 def test_further_samples_go_on_where_those_known_end() -> None:
     """Whatever the engine object has answered before: a run that was killed gives the same samples."""
 
-    def drawn(first: int, n: int, **seed: int) -> list[str]:
-        sampling = Sampling(max_tokens=32, temperature=1.0, n=n, **seed)
+    def drawn(first: int, n: int, seed: int | None = None) -> list[str]:
+        sampling = Sampling(max_tokens=32, temperature=1.0, n=n, seed=seed)
         engine = fake()
         (job,) = jobs_for(engine, [LcrPrompts().answer("q?", "e", sampling)])
         response = finish(engine, [replace(job, first=first)])[job.number].response

@@ -18,8 +18,8 @@ from authbench.reporting.results import Run, find_runs
 from authbench.reporting.tables import build_tables, render_tables
 
 #: Nothing but zeros; a judge that could be used and fared worse; two of them.
-VALUES = {"none": {}, "one": {0: -0.2}, "two": {0: -0.2, 3: -0.1}}
-MARKED = {"none": {}, "one": {}, "two": {0: "second", 3: "best"}}
+VALUES: dict[str, dict[int, float]] = {"none": {}, "one": {0: -0.2}, "two": {0: -0.2, 3: -0.1}}
+MARKED: dict[str, dict[int, str]] = {"none": {}, "one": {}, "two": {0: "second", 3: "best"}}
 
 
 def _runs(tmp_path: Path, usable: dict[int, float], table: str | None) -> list[Run]:
@@ -40,11 +40,10 @@ def _runs(tmp_path: Path, usable: dict[int, float], table: str | None) -> list[R
 
 def _marks(table: Table) -> dict[int, Any]:
     """Marks by the number of the judge, whatever the layout."""
-    judges = [(judge["judge"], judge["output"], judge.get("aggregation")) for judge in JUDGES]
     found = {}
     for made in table.cells():
-        place = judges.index(tuple(made.source.get(name) for name in ("judge", "output", "aggregation")))
-        found[place] = made.mark
+        judge = {name: made.source[name] for name in ("judge", "output", "aggregation")}
+        found[JUDGES.index(judge)] = made.mark
     return {place: mark for place, mark in found.items() if mark is not None}
 
 
