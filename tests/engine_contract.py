@@ -117,6 +117,22 @@ class EngineContract:
         assert len(first.samples) == len(second.samples) == 4
         assert len({sample.text for sample in (*first.samples, *second.samples)}) > 2
 
+    def test_more_samples_of_a_seeded_request_are_others(self, engine: Engine) -> None:
+        """Where four are known (`Job.first`), the next four must not be these four again."""
+        if not engine.capabilities.samples:
+            pytest.skip("the engine draws no samples")
+        request = free("a cat", 16, temperature=1.0, n=4, seed=11)
+        jobs = [
+            replace(job, first=first)
+            for job, first in zip(jobs_for(engine, [request] * 3), (0, 4, 0), strict=True)
+        ]
+        done = finish(engine, jobs)
+        responses = [done[job.number].response for job in jobs]
+        first, more, again = [[s.text for s in response.samples] for response in responses if response]
+        assert more != first
+        if self.repeatable:
+            assert again == first
+
     def test_work_may_be_added_while_answers_come(self, engine: Engine) -> None:
         first = jobs_for(engine, [free(topic, 8) for topic in TOPICS[:2]])
         later = jobs_for(engine, [free(topic, 8) for topic in TOPICS[2:]])

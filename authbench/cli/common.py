@@ -42,7 +42,7 @@ def results_option(function: F) -> F:
         type=click.Path(path_type=Path, file_okay=False),
         default=Path("results"),
         show_default=True,
-        help="Where runs and answers lie.",
+        help="Folder of runs and answers.",
     )(function)
 
 
@@ -50,13 +50,28 @@ def experiment_options(function: F) -> F:
     """Everything that decides an experiment: configurations, --engine, --models, --set, --data."""
     options = (
         click.argument("configs", nargs=-1, required=True, metavar="CONFIG...", shell_complete=_configs),
-        click.option("--engine", metavar="NAME", shell_complete=_engines, help="Replaces the engine."),
-        click.option("--models", metavar="M,..", help="Replaces the models."),
-        click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Such as dataset.lists=50."),
+        click.option(
+            "--engine",
+            metavar="NAME",
+            shell_complete=_engines,
+            help="Instead of the configuration's engine.",
+        ),
+        click.option(
+            "--models",
+            metavar="M,..",
+            help="Instead of the configuration's models: names of `authbench list models`, or paths.",
+        ),
+        click.option(
+            "--set",
+            "sets",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="Change a setting, such as dataset.lists=50; may be repeated.",
+        ),
         click.option(
             "--data",
             type=click.Path(path_type=Path, file_okay=False, exists=True),
-            help="Folder with data files.",
+            help="Look for data files here first.",
         ),
     )  # fmt: skip
     for option in reversed(options):

@@ -24,9 +24,15 @@ WORSE = 1
 @click.option("--common", is_flag=True, help="Compare on the items that both judged, if they differ.")
 @click.option("--metric", "metrics", multiple=True, metavar="M", help="Only this measure, such as spearman.")
 @click.option(
-    "--items", "most", type=click.IntRange(min=0), default=10, show_default=True, help="Items to list."
+    "--items",
+    "most",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=10,
+    show_default=True,
+    help="Items to list.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the resampling.")
+@click.option("--seed", type=int, metavar="N", default=0, show_default=True, help="Seed of the resampling.")
 @click.option(
     "--fail-if-worse",
     "threshold",

@@ -157,7 +157,9 @@ def stats(
     folder: Path | None,
     as_json: bool,
 ) -> None:
-    """Show how a data set's levels are distributed (figure 3 of AuthorityBench), or a question set's answers.
+    """Show how levels, or a question set's answers, are distributed.
+
+    Of levels, this is figure 3 of AuthorityBench.
 
     Example: authbench data stats entityauth --scale coarse
     """
@@ -185,8 +187,22 @@ def stats(
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), help="[default: NAME-SCALE]"
 )
-@click.option("--lists", default=500, show_default=True, help="Lists per domain, 0 for none.")
-@click.option("--pairs", default=0, show_default=True, help="Pairs per domain and difficulty, 0 for none.")
+@click.option(
+    "--lists",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=500,
+    show_default=True,
+    help="Lists per domain, 0 for none.",
+)
+@click.option(
+    "--pairs",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Pairs per domain and difficulty, 0 for none.",
+)
 @_scale
 @_seed
 @_path
@@ -205,7 +221,9 @@ def build(
     folder: Path | None,
     as_json: bool,
 ) -> None:
-    """Write the levelled corpus, its lists and pairs as JSONL, with a manifest of seed and hashes.
+    """Write levels, lists and pairs as JSONL files.
+
+    A manifest beside them has the seed and the hashes.
 
     Example: authbench data build entityauth --lists 500 -o built
     """

@@ -92,10 +92,9 @@ def _write(
 
         return len(write_hub_folder(runs, path)), "files"
     if to == "latex":
-        from authbench.reporting.latexfile import latex_file
-        from authbench.reporting.tables import build_tables
+        from authbench.reporting.tables import build_tables, render_tables
 
-        path.write_text(latex_file(runs, paper=paper), encoding="utf-8")
+        path.write_text(render_tables(runs, "latex", paper=paper), encoding="utf-8")
         return len(build_tables(runs)), "tables"
     from authbench.reporting.export import WRITERS, columns_of, rows
 

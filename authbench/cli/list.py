@@ -38,6 +38,9 @@ def _configs() -> Rows:
     rows = []
     for path in sorted(share_dir("configs").glob("*.yaml")):
         values = yaml.load(path.read_text(encoding="utf-8"), Loader=_fast_loader())
+        if "extends" in values:
+            parent = path.with_name(values["extends"])
+            values = {**yaml.load(parent.read_text(encoding="utf-8"), Loader=_fast_loader()), **values}
         rows.append({"name": path.stem, "task": values.get("task"), "title": values.get("title")})
     return rows
 
@@ -84,7 +87,6 @@ def _judges() -> Rows:
 
 def _engines() -> Rows:
     from authbench.engines.registry import ENGINES, installed
-    from authbench.experiment.abilities import ABLE
 
     return [
         {
@@ -92,7 +94,7 @@ def _engines() -> Rows:
             "installed": installed(name),
             "extra": spec.extra,
             "for": spec.summary,
-            "can": ", ".join(what for what, engines in ABLE.items() if name in engines) or None,
+            "can": ", ".join(spec.can) or None,
         }
         for name, spec in ENGINES.items()
     ]

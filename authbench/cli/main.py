@@ -37,7 +37,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "prompt": ("prompt", "Show the rendered prompts of an item."),
     "validate": ("validate", "Check configurations without running anything."),
     "data": ("data", "List, fetch, check, describe and build data sets."),
-    "store": ("store", "Count, prune and export the answers of a results folder."),
+    "store": ("store", "Count, prune, export and repair the answers of a results folder."),
     "doctor": ("doctor", "Say what works on this machine."),
     "completion": ("completion", "Print the shell's completion script."),
 }
@@ -64,6 +64,8 @@ class Verbs(click.Group):
         """As click does, with the nearest verb in the error."""
         if args and args[0] not in VERBS and not args[0].startswith("-"):
             hint = did_you_mean(args[0], tuple(VERBS))
+            if args[0] == "help":
+                hint = ": authbench --help lists them all, authbench COMMAND --help explains one"
             raise click.UsageError(f"no such command '{args[0]}'{hint}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -100,7 +102,7 @@ def execute(arguments: Sequence[str]) -> int:
         cli.main(args=[], prog_name="authbench", complete_var=_COMPLETE)
     words = [word for word in arguments if word != "--debug"]
     try:
-        with cli.make_context("authbench", words) as context:
+        with cli.make_context("authbench", list(words)) as context:  # click takes words out of its list
             status = cli.invoke(context)
         if sys.stdout is not None:
             sys.stdout.flush()

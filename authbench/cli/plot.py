@@ -18,7 +18,7 @@ def _kinds(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
 
 
 @click.command("plot")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path), metavar="RUN...")
 @click.option("--kind", metavar="KIND", shell_complete=_kinds, help="What to draw; --kind list names all.")
 @click.option(
     "-o",
@@ -57,6 +57,8 @@ def command(
             else f"no kind is called '{kind}'{did_you_mean(kind, list(KINDS))}"
         )
         raise ConfigError(f"{said}; kinds are\n{listed}")
+    if not runs:
+        raise ConfigError(f"plot needs a run: authbench plot results/EXPERIMENT --kind {kind}")
     path = output or Path(f"{kind}.svg")
     svg = draw(find_runs(list(runs)), kind)
     write_plot(svg, path, dark=dark)

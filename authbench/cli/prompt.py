@@ -12,7 +12,14 @@ from authbench.cli.common import experiment_options, load_experiments, output_op
 
 @click.command("prompt")
 @experiment_options
-@click.option("--item", type=click.IntRange(min=0), default=0, show_default=True, help="Which item, from 0.")
+@click.option(
+    "--item",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Which item, from 0.",
+)
 @click.option("--group", help="Only groups whose name contains this, such as list-score.")
 @click.option(
     "--all", "everything", is_flag=True, help="Every request of the first round, not only the first."

@@ -27,15 +27,32 @@ def command() -> None:
 @click.option("--model", required=True, metavar="NAME", help="A model's name, hub id or path.")
 @click.option("--engine", metavar="NAME", help="Instead of the one that fits this machine.")
 @click.option(
-    "--filter", "name", default="authority", show_default=True, metavar="NAME", help="See docs/rag.md."
+    "--filter",
+    "name",
+    default="authority",
+    show_default=True,
+    metavar="NAME",
+    help="relevance, utility, authority, or joined, such as authority+relevance.",
 )
 @click.option("--keep", type=click.IntRange(min=1), metavar="K", help="Keep the K best documents.")
 @click.option("--threshold", type=click.FloatRange(0, 9), metavar="T", help="Keep scores from T on.")
 @click.option(
-    "--min-keep", type=click.IntRange(min=0), default=0, help="With --threshold: keep at least so many."
+    "--min-keep",
+    type=click.IntRange(min=0),
+    metavar="K",
+    default=0,
+    help="With --threshold: keep at least K.",
 )
-@click.option("--weight", "weights", multiple=True, metavar="FILTER=W", help="For joined filters.")
-@click.option("--constrain", type=click.Choice(["none", "json"]), default="none", show_default=True)
+@click.option(
+    "--weight", "weights", multiple=True, metavar="FILTER=W", help="Of a joined filter; may be repeated."
+)
+@click.option(
+    "--constrain",
+    type=click.Choice(["none", "json"]),
+    default="none",
+    show_default=True,
+    help="json: let the model write nothing but scores.",
+)
 @click.option(
     "--overflow",
     type=click.Choice(["truncate", "error"]),
@@ -44,7 +61,9 @@ def command() -> None:
     help="What happens to documents that do not fit the model.",
 )
 @click.option("--text-chars", type=click.IntRange(min=1), metavar="N", help="Show N characters of each text.")
-@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="The engine's settings: dtype=auto.")
+@click.option(
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="A setting of the engine, such as dtype=auto."
+)
 @click.option("--fresh", is_flag=True, help="Ask again what the store knows.")
 @results_option
 @quiet_option
@@ -137,7 +156,7 @@ def _report(summary: FilterSummary, output: str, *, quiet: bool, as_json: bool) 
 @click.option("--against", metavar="FILTER", help="Only differences to this filter.")
 @json_option
 def compare_command(run: Path, against: str | None, as_json: bool) -> int:
-    """Paired differences between the filters of a run, by McNemar's exact test.
+    """Compare the filters of a run in pairs, by McNemar's exact test.
 
     Both filters of a line answered the same questions; p(Holm) is corrected for all lines shown.
 

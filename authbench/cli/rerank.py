@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Where the runs go.  [default: RESULTS/EXPERIMENT/rankings]",
 )
-@click.option("--limit", type=click.IntRange(min=1), help="Only the first N judged queries.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N judged queries.")
 @quiet_option
 @json_option
 def command(

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 @experiment_options
 @results_option
 @click.option(
-    "--limit", type=click.IntRange(min=1), help="Only the first N items of each group; stamps PARTIAL."
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Only the first N items of each group; stamps PARTIAL.",
 )
 @click.option(
     "--fresh",

@@ -17,7 +17,9 @@ from authbench.cli.compare import one_run
 )
 @click.option("--group", metavar="TEXT", help="Only groups whose name holds TEXT, such as list-score.")
 @click.option("--item", metavar="ID", help="Only this item.")
-@click.option("--limit", type=click.IntRange(min=0), default=5, show_default=True, help="Items to show.")
+@click.option(
+    "--limit", type=click.IntRange(min=0), metavar="N", default=5, show_default=True, help="Items to show."
+)
 @click.option("--answers", "every_answer", is_flag=True, help="Show every answer of an item.")
 @click.option("--full", is_flag=True, help="Cut nothing off prompts and answers.")
 @quiet_option

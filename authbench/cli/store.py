@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.group("store")
 def command() -> None:
-    """Count, prune and export the answers of a results folder.
+    """Count, prune, export and repair the answers of a results folder.
 
     \b
     Example:

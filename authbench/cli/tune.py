@@ -23,16 +23,32 @@ _COLUMNS = {"best-on-test": "best on test", "held-out": "held out", "shuffled": 
 
 @click.command("tune")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
-@click.option("--step", type=float, help="Of the grid, instead of the configuration's.")
-@click.option("--folds", type=click.IntRange(min=2), help="Of the cross-validation.")
-@click.option("--shuffles", type=click.IntRange(min=1), help="Of the control.")
-@click.option("--seed", type=int, help="Of folds, shuffles and resampling.")
-@click.option("--cutoff", type=click.IntRange(min=1), help="Of NDCG.")
-@click.option("--gain", type=click.Choice(["linear", "exponential"]), help="Of NDCG.")
-@click.option("--method", type=click.Choice(["lcr", "car"]), default="lcr", show_default=True)
-@click.option("--measure", type=click.Choice(["mscp", "entropy"]), default="mscp", show_default=True)
-@click.option("--samples", type=click.IntRange(min=1), metavar="K", help="Only the first K samples.")
-@click.option("--grades", "with_grades", is_flag=True, help="Also confidence by relevance grade.")
+@click.option("--step", type=float, metavar="X", help="Step of the grid of thresholds, such as 0.05.")
+@click.option("--folds", type=click.IntRange(min=2), metavar="N", help="Folds of the cross-validation.")
+@click.option("--shuffles", type=click.IntRange(min=1), metavar="N", help="Shuffles of the control.")
+@click.option("--seed", type=int, metavar="N", help="Seed of folds, shuffles and resampling.")
+@click.option("--cutoff", type=click.IntRange(min=1), metavar="K", help="Measure NDCG at K.")
+@click.option(
+    "--gain",
+    type=click.Choice(["linear", "exponential"]),
+    help="Gain of NDCG: the grade, or 2 to its power less 1.",
+)
+@click.option(
+    "--method",
+    type=click.Choice(["lcr", "car"]),
+    default="lcr",
+    show_default=True,
+    help="lcr: two thresholds (Algorithm 1). car: CAR's margins.",
+)
+@click.option(
+    "--measure",
+    type=click.Choice(["mscp", "entropy"]),
+    default="mscp",
+    show_default=True,
+    help="mscp: the largest cluster's share. entropy: 1 less semantic entropy over its most.",
+)
+@click.option("--samples", type=click.IntRange(min=1), metavar="K", help="Use the first K samples only.")
+@click.option("--grades", "with_grades", is_flag=True, help="Also show confidence by relevance grade.")
 @json_option
 def command(
     runs: Sequence[Path],
@@ -51,7 +67,8 @@ def command(
     """Choose LCR's thresholds from the confidences of runs, with no model.
 
     Three columns: the best on the test queries, as the paper prints; chosen on other queries
-    (cross-validation); the best of the same grid on shuffled confidences, the control.
+    (cross-validation); the best of the same grid on shuffled confidences, the control. An option that is
+    left out is as the run's configuration says.
 
     \b
     Examples:

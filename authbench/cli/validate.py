@@ -42,6 +42,7 @@ def command(
         return
     for experiment in experiments:
         settings = experiment.settings
-        words = f"{settings.task}, {len(settings.models)} models, table {settings.table}"
+        count = len(settings.models)
+        words = f"{settings.task}, {count} model{'s' * (count != 1)}, table {settings.table}"
         if not quiet:
             click.echo(f"{experiment.path}: ok ({words})")

@@ -40,7 +40,6 @@ class FakeEngine(Engine):
         self._template = ChatTemplate(None)
         self._waiting: deque[Job] = deque()
         self._cancelled: set[int] = set()
-        self._drawn: dict[str, int] = {}
 
     @property
     def identity(self) -> ModelIdentity:
@@ -96,14 +95,14 @@ class FakeEngine(Engine):
         if settings.errors and self._oracle.draw("error", text) < settings.errors:
             return Completion(job.number, error="made to fail by engine.errors")
         try:
-            samples = self._samples(request, read_prompt(request.messages[-1].content), text)
+            samples = self._samples(job, read_prompt(request.messages[-1].content))
         except ValueError as error:
             return Completion(job.number, error=str(error))
         tokens = -(-len(text) // TOKEN)
         return Completion(job.number, Response(samples, tokens, 0, settings.latency))
 
-    def _samples(self, request: Request, asked: Asked, text: str) -> tuple[Sample, ...]:
-        oracle = self._oracle
+    def _samples(self, job: Job, asked: Asked) -> tuple[Sample, ...]:
+        request, text, oracle = job.request, job.prompt.text, self._oracle
         if request.score_target is not None:
             logprob = oracle.target_logprob(asked, request.score_target)
             return (Sample("", "stop", 0, target_logprob=logprob),)
@@ -113,8 +112,7 @@ class FakeEngine(Engine):
             return (Sample(best, "length", 1, label_logprobs=logprobs),)
         if request.sampling.temperature == 0:
             return tuple(self._sample(request, asked, text, None) for _ in range(request.sampling.n))
-        start = self._drawn.get(text, 0)
-        self._drawn[text] = start + request.sampling.n
+        start = job.first if job.seed is None else job.seed
         return tuple(
             self._sample(request, asked, text, index) for index in range(start, start + request.sampling.n)
         )

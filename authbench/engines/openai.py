@@ -176,7 +176,7 @@ class OpenAIEngine(Engine):
         assert self._client is not None
         result: Completion | EngineError
         try:
-            result = Completion(job.number, await self._client.ask(job.request))
+            result = Completion(job.number, await self._client.ask(job.request, job.first))
         except Refusal as error:
             result = Completion(job.number, error=str(error))
         except EngineError as error:

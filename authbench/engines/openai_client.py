@@ -62,8 +62,8 @@ class Client:
         self.dialect = Dialect(options.model or "")
         self.tries = {"requests": 0, "again": 0}
 
-    async def ask(self, request: Request) -> Response:
-        """The response to a request.
+    async def ask(self, request: Request, first: int = 0) -> Response:
+        """The response to a request, from the sample with the number `first` on.
 
         Raises:
             Refusal: this request cannot be answered.
@@ -71,11 +71,11 @@ class Client:
         """
         wanted = request.sampling.n
         if wanted > 1 and not self.dialect.samples:
-            return _merge(await asyncio.gather(*(self._ask(request, 1) for _ in range(wanted))))
-        return await self._ask(request, wanted)
+            return _merge(await asyncio.gather(*(self._ask(request, 1, first + k) for k in range(wanted))))
+        return await self._ask(request, wanted, first)
 
-    async def _ask(self, request: Request, n: int) -> Response:
-        body = self.dialect.body(request, n)
+    async def _ask(self, request: Request, n: int, first: int) -> Response:
+        body = self.dialect.body(request, n, first)
         return await self.post(body, lambda answer, seconds: read_response(request, answer, n, seconds))
 
     async def post(self, body: Mapping[str, Any], read: Callable[[Any, float], T]) -> T:

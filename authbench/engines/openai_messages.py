@@ -41,8 +41,8 @@ class Dialect:
     logprobs: bool = True
     extra: Mapping[str, Any] | None = None
 
-    def body(self, request: Request, n: int) -> dict[str, Any]:
-        """The body of a request for `n` answers."""
+    def body(self, request: Request, n: int, first: int = 0) -> dict[str, Any]:
+        """The body of a request for `n` answers, from the one with the number `first` on."""
         sampling = request.sampling
         body: dict[str, Any] = {
             "model": self.model,
@@ -54,8 +54,9 @@ class Dialect:
         }
         if n > 1:
             body["n"] = n
-        if sampling.seed is not None:
-            body["seed"] = sampling.seed
+        seed = sampling.seed_of(first)
+        if seed is not None:
+            body["seed"] = seed
         if sampling.stop:
             body["stop"] = list(sampling.stop)
         if request.labels:

@@ -186,7 +186,7 @@ def _seed(ticket: Ticket) -> int:
     sampling = ticket.job.request.sampling
     if sampling.temperature == 0:
         return 0
-    if sampling.seed is None:
+    if ticket.job.seed is None:
         return _ENTROPY.getrandbits(62)
-    plain = f"{sampling.seed}\0{ticket.ids}".encode()
+    plain = f"{ticket.job.seed}\0{ticket.ids}".encode()
     return int.from_bytes(hashlib.blake2b(plain, digest_size=7).digest(), "big")

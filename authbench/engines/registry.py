@@ -23,6 +23,8 @@ class EngineSpec:
         needs: packages that must be importable.
         extra: the extra of authbench that brings them, or None.
         summary: what it is for.
+        can: what not every engine can do, in the words of `Capabilities.lacking`: for lists and advice. An
+            engine that is made decides by itself, `Engine.capabilities`, and a test holds the two together.
     """
 
     module: str
@@ -30,11 +32,15 @@ class EngineSpec:
     needs: tuple[str, ...]
     extra: str | None
     summary: str
+    can: tuple[str, ...] = ()
 
+
+#: All that `EngineSpec.can` may hold.
+ABILITIES = ("samples", "constraint", "label_logprobs", "prompt_logprobs")
 
 ENGINES: dict[str, EngineSpec] = {
     "vllm": EngineSpec(
-        "authbench.engines.vllm", "VllmEngine", ("vllm",), "vllm", "the papers' tables, in process"
+        "authbench.engines.vllm", "VllmEngine", ("vllm",), "vllm", "the papers' tables, in process", ABILITIES
     ),
     "openvino": EngineSpec(
         "authbench.engines.openvino",
@@ -42,19 +48,36 @@ ENGINES: dict[str, EngineSpec] = {
         ("openvino_genai", "gguf"),
         "openvino",
         "a GGUF model on the CPU",
+        ABILITIES,
     ),
     "openai": EngineSpec(
-        "authbench.engines.openai", "OpenAIEngine", (), None, "any OpenAI-compatible server"
+        "authbench.engines.openai",
+        "OpenAIEngine",
+        (),
+        None,
+        "any OpenAI-compatible server",
+        ("samples", "constraint", "label_logprobs"),
     ),
-    "ray": EngineSpec("authbench.engines.ray", "RayEngine", ("ray",), "ray", "many GPUs or machines"),
+    # What its inner engine can, which is vLLM unless another is named.
+    "ray": EngineSpec(
+        "authbench.engines.ray", "RayEngine", ("ray",), "ray", "many GPUs or machines", ABILITIES
+    ),
+    # It looks up whatever was recorded, and can do nothing that was not: no advice for a new run.
     "replay": EngineSpec("authbench.engines.replay", "ReplayEngine", (), None, "recorded answers"),
-    "fake": EngineSpec("authbench.engines.fake", "FakeEngine", (), None, "deterministic, for tests"),
+    "fake": EngineSpec(
+        "authbench.engines.fake", "FakeEngine", (), None, "deterministic, for tests", ABILITIES
+    ),
 }
 
 
 def installed(name: str) -> bool:
     """Whether the packages that an engine needs are there; nothing is imported."""
     return all(_importable(package) for package in ENGINES[name].needs)
+
+
+def engines_that_can(ability: str, but: str = "") -> list[str]:
+    """The engines that can do one of `ABILITIES`, other than `but`: what to name where that one cannot."""
+    return [name for name, spec in ENGINES.items() if ability in spec.can and name != but]
 
 
 def make_engine(name: str, model: ModelConfig, settings: Mapping[str, Any]) -> Engine:

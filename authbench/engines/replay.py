@@ -80,15 +80,15 @@ class RecordedEngine(Engine):
 
     def _answer(self, job: Job) -> Completion:
         response = self._answers.get(self._key(job.request, job.prompt).hex())
-        wanted = job.request.sampling.n
-        if response is None or len(response.samples) < wanted:
+        end = job.first + job.request.sampling.n
+        if response is None or len(response.samples) < end:
             lines = job.request.messages[-1].content.splitlines() or [""]
             return Completion(
                 job.number, error=f"no recorded answer to a prompt that begins {lines[0][:60]!r}"
             )
         return Completion(
             job.number,
-            Response(response.samples[:wanted], response.prompt_tokens, response.cached_tokens),
+            Response(response.samples[job.first : end], response.prompt_tokens, response.cached_tokens),
         )
 
 

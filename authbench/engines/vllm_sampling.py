@@ -89,16 +89,28 @@ def parameters(prepared: Prepared) -> Any:
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind
 
-    request, sampling = prepared.job.request, prepared.job.request.sampling
+    values = parameter_values(prepared)
+    constraint = prepared.job.request.constraint
+    if constraint is not None:
+        values.update(_constraint_values(constraint))
+    return SamplingParams(**values, output_kind=RequestOutputKind.FINAL_ONLY)
+
+
+def parameter_values(prepared: Prepared) -> dict[str, Any]:
+    """The parameters by name, as far as they are plain values.
+
+    vLLM draws the answers of a request by its seed and the numbers that follow (`ParentRequest` in
+    `vllm.v1.engine.parallel_sampling`), as `Sampling.seed_of` counts.
+    """
+    sampling = prepared.job.request.sampling
     values: dict[str, Any] = {
         "max_tokens": sampling.max_tokens,
         "temperature": sampling.temperature,
         "top_p": sampling.top_p,
         "n": sampling.n,
-        "output_kind": RequestOutputKind.FINAL_ONLY,
     }
-    if sampling.seed is not None:
-        values["seed"] = sampling.seed
+    if prepared.job.seed is not None:
+        values["seed"] = prepared.job.seed
     if sampling.stop:
         values["stop"] = list(sampling.stop)
     if prepared.target:
@@ -106,9 +118,7 @@ def parameters(prepared: Prepared) -> Any:
         values.update(max_tokens=1, prompt_logprobs=0, detokenize=False)
     if prepared.labels:
         values.update(_label_values(prepared.labels))
-    if request.constraint is not None:
-        values.update(_constraint_values(request.constraint))
-    return SamplingParams(**values)
+    return values
 
 
 def _label_values(labels: Sequence[int]) -> dict[str, Any]:

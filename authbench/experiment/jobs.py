@@ -8,16 +8,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from authbench.engines.registry import default_engine
+from authbench.engines.registry import default_engine, engines_that_can
 from authbench.errors import ConfigError
-from authbench.experiment.abilities import ABLE
 from authbench.experiment.folder import RunFolder
 from authbench.experiment.loading import Experiment
 from authbench.experiment.models import load_model
 from authbench.experiment.tasks.base import Task, first_round
 from authbench.runtime.engine import Engine, ModelConfig
-
-__all__ = ["ABLE", "STORE_FILE", "Job", "batches", "check_capabilities", "plan_jobs"]
 
 #: The store of a results folder.
 STORE_FILE = "responses.sqlite"
@@ -98,7 +95,7 @@ def check_capabilities(job: Job, task: Task, engine: Engine) -> None:
             for request in first_round(unit.start()):
                 lacking = engine.capabilities.lacking(request)
                 if lacking is not None:
-                    can = ", ".join(name for name in ABLE[lacking.split()[0]] if name != job.engine)
+                    can = ", ".join(engines_that_can(lacking.split()[0], but=job.engine))
                     raise ConfigError(
                         f"{job.experiment.path}: the engine '{job.engine}' cannot do what {group.id} asks "
                         f"for: {lacking}\nuse another with --engine: {can}"

@@ -256,11 +256,11 @@ def _complaint(path: Path, lines: Lines, error: ValidationError, model: type[Bas
         return f"{where}: unknown key '{dotted}'{hint}; known here: {', '.join(known)}{more}"
     if first["type"] == "missing":
         return f"{where}: '{dotted}' is missing{more}"
-    return f"{where}: {dotted} is {_shown(first['input'])}: {_message(first)}{more}"
+    return f"{where}: {dotted} is {_shown(first['input'])}: {said(first)}{more}"
 
 
-def _message(complaint: ErrorDetails) -> str:
-    """Pydantic's words, where they say what a person who writes YAML needs; else our own."""
+def said(complaint: ErrorDetails) -> str:
+    """What is wrong with a value: pydantic's words where they say what a person needs, else our own."""
     kind, context = complaint["type"], complaint.get("ctx", {})
     if kind in ("model_type", "model_attributes_type", "dict_type", "mapping_type"):
         return "it must be a mapping of keys to values"

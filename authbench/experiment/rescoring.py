@@ -12,7 +12,7 @@ from authbench.experiment.facts import measured_facts
 from authbench.experiment.fitting import Fitter
 from authbench.experiment.folder import FORMAT, RunFolder
 from authbench.experiment.jobs import STORE_FILE, Job
-from authbench.experiment.loading import Experiment
+from authbench.experiment.loading import Experiment, said
 from authbench.experiment.running import Prepared, judge, write_results
 from authbench.experiment.schema import EXPERIMENT
 from authbench.experiment.tasks.registry import make_task
@@ -77,7 +77,7 @@ def _prepare(facts: Mapping[str, Any], engine: RecordedEngine, folder: RunFolder
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"][1:])
-        raise ConfigError(f"{folder.run}: config.{place} is not understood: {first['msg']}") from None
+        raise ConfigError(f"{folder.run}: config.{place} is not understood: {said(first)}") from None
     except TypeError as error:
         raise ConfigError(f"{folder.run}: its model is not understood: {error}") from None
     experiment = Experiment(facts["experiment"], Path(facts["experiment"]), settings)

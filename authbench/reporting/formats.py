@@ -61,7 +61,7 @@ def comma_separated(tables: Sequence[Table], options: Options) -> str:
 
 
 def latex(tables: Sequence[Table], options: Options) -> str:
-    """Floats with booktabs, to be read with `\\input` or compiled as they are."""
+    """Floats with booktabs, to be read with `\\input` or compiled as they are, whatever a model is called."""
     return "\n".join([_PREAMBLE, *(_latex(table, options) for table in tables), _END])
 
 
@@ -126,8 +126,7 @@ def _object(table: Table) -> dict[str, Any]:
 
 def legend(table: Table, best: str, second: str) -> list[str]:
     """What the marks mean, as a footnote, where there are any."""
-    marks = {cell.mark for cell in table.cells()}
-    if table.among is None or not marks - {None}:
+    if not table.marked:
         return []
     return [f"{best}: best" + (f"; {second}: second best" if table.second else "") + f", {table.among}."]
 
@@ -177,6 +176,12 @@ _PREAMBLE = r"""% Compiles as it is; \input it into a document that has \usepack
 \fi
 \makeatother"""
 _END = "\\authbenchend\n"
+#: Signs beyond ASCII that pdfLaTeX sets with its default fonts and no package.
+TEX_SIGNS = frozenset(
+    "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ"
+    "ĂăĆćČčĎďĚěĞğĹĺĽľŁłŃńŇňŐőŔŕŘřŚśŞşŠšŢţŤťŮůŰűŹźŻżŽž"
+    "–—‘’“”…€£§°±×÷·¡¿©®µ¬²³"
+)
 _TEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -247,4 +252,11 @@ def _tex_row(cells: Sequence[str]) -> str:
 
 
 def _tex(text: str) -> str:
-    return "".join(_TEX.get(sign, sign) for sign in text)
+    """Text for LaTeX, white space as single blanks, and a question mark for what pdfLaTeX would stop at.
+
+    Control characters end a run of TeX, an empty line ends a caption, a sign without a font is an error.
+    """
+    return "".join(
+        _TEX.get(sign, sign if " " <= sign <= "~" or sign in TEX_SIGNS else "?")
+        for sign in " ".join(text.split())
+    )

@@ -44,6 +44,11 @@ class Cell:
     source: Mapping[str, Any] = field(default_factory=dict)
 
     @property
+    def usable(self) -> bool:
+        """Whether any answer stands behind the number; strict scoring gives 0 where none could be used."""
+        return self.value is not None and (self.invalid is None or self.invalid < 1)
+
+    @property
     def difference(self) -> float | None:
         """Ours minus the paper's."""
         return None if self.value is None or self.paper is None else self.value - self.paper
@@ -108,6 +113,11 @@ class Table:
         """All cells that are there, row by row."""
         return (cell for row in self.rows for cell in row.cells if cell is not None)
 
+    @property
+    def marked(self) -> bool:
+        """Whether any cell is marked: only then is there something to explain."""
+        return self.among is not None and any(cell.mark is not None for cell in self.cells())
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -131,7 +141,8 @@ def mark_best(rows: Sequence[Row], contests: Iterable[Sequence[tuple[int, int]]]
     """The rows with the best (and second best) cell of each contest marked.
 
     What is printed alike is marked alike: all cells with the highest printed number are best, all with the
-    next lower one second. Where fewer than two cells have a number, none is marked.
+    next lower one second. A cell without a usable answer does not compete: its 0 is no number of the model's.
+    Where fewer than two cells compete, none is marked.
 
     Args:
         rows: the rows.
@@ -143,7 +154,7 @@ def mark_best(rows: Sequence[Row], contests: Iterable[Sequence[tuple[int, int]]]
         printed = {}
         for row, column in places:
             cell = rows[row].cells[column]
-            if cell is not None and cell.value is not None:
+            if cell is not None and cell.value is not None and cell.usable:
                 printed[row, column] = round(100 * cell.value, 2)
         if len(printed) < 2:
             continue

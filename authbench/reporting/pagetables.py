@@ -36,7 +36,10 @@ class PageRow:
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """A table; `levels` are the rows of group headings, each heading with the columns it spans."""
+    """A table; `levels` are the rows of group headings, each heading with the columns it spans.
+
+    `among`: what the marks compare, None where nothing is marked.
+    """
 
     title: str
     stub: tuple[str, ...]
@@ -60,7 +63,7 @@ def page_table(table: Table) -> PageTable:
         columns=tuple(column.label for column in table.columns),
         rows=tuple(_row(table, row) for row in table.rows),
         notes=tuple(table.notes),
-        among=table.among,
+        among=table.among if table.marked else None,
         second=table.second,
         cost=table.kind == "cost",
         with_paper=any(cell.paper is not None for cell in table.cells()),

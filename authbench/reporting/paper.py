@@ -139,10 +139,15 @@ def runs_or_paper(names: Sequence[str], on_skipped: Callable[[str], None] | None
     """The runs in folders, and the paper's numbers for names that are the id of a table and no folder.
 
     Raises:
-        DataError: as `authbench.reporting.results.find_runs`.
+        DataError: as `authbench.reporting.results.find_runs`, or no such table.
     """
     from authbench.reporting.results import find_runs
 
+    papers = {table.partition("/")[0] for table in _FIXED}
+    for name in names:
+        if name not in _FIXED and name.partition("/")[0] in papers and not Path(name).exists():
+            known = ", ".join(_FIXED)
+            raise DataError(f"{name}: no folder, and no table of the papers; these are {known}")
     tables = [name for name in names if name in _FIXED and not Path(name).exists()]
     runs = find_runs([Path(name) for name in names if name not in tables], on_skipped)
     return [*runs, *(run for table in tables for run in paper_runs(table))]

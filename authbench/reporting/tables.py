@@ -113,7 +113,8 @@ def _laid_out(
         parts.setdefault(tuple(entry.get(name) for name in varying), []).append(entry)
     tables = []
     for values, entries in parts.items():
-        title = " · ".join([layout.title, *(display(n, v) for n, v in zip(varying, values, strict=True))])
+        said = [display(n, v) for n, v in zip(varying, values, strict=True) if v is not None]
+        title = " · ".join([layout.title, *said])
         made, used = _part(table, f"{headline(runs, table)}{title}", layout, runs, entries, options)
         if used:
             tables.append(made)

@@ -1,9 +1,9 @@
 """Tables in a terminal: fixed width, best bold and second best underlined.
 
-A table that is too wide gets narrower by steps: intervals go below their numbers, long labels are broken, the
-first label becomes a heading of its own, and at last the columns are shown in parts, with the width that
-would hold them all. Where there is no bold (a file, a pipe), `*` and `_` in front of a number mark it; they
-take the place of the blank between columns. A terminal that cannot print Greek gets ASCII.
+A table that is too wide gets narrower by steps: intervals go below their numbers, the first label becomes a
+heading of its own, long labels get lines of their own, and at last the columns are shown in parts, with the
+width that would hold them all. Where there is no bold (a file, a pipe), `*` and `_` in front of a number mark
+it; they belong to the number, and a blank stands before them. A terminal that cannot print Greek gets ASCII.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from authbench.reporting.formats import header_spans, legend
-from authbench.reporting.grid import Column, Line, Table, printed_lines
+from authbench.reporting.grid import Column, Entry, Line, Mark, Table, printed_lines
 from authbench.reporting.placing import Options
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-#: Labels are never broken into pieces shorter than this.
-_LABEL = 12
+#: Labels no longer than this never get a line of their own: to save a table from being divided, and else.
+_SHORT, _LABEL = 7, 12
+_SIGNS: dict[Mark | None, str] = {"best": "*", "second": "_", None: ""}
+_STYLES: dict[Mark | None, str] = {"best": "bold", "second": "underline", None: ""}
 _ASCII = str.maketrans({"ρ": "rho", "τ": "tau", "–": "-", "·": "-"})
 
 
@@ -30,8 +32,9 @@ _ASCII = str.maketrans({"ρ": "rho", "τ": "tau", "–": "-", "·": "-"})
 class Block:
     """Columns of a table with the lines and the widths in which they are printed.
 
-    `indices` are the places of the columns in the table; `sections` is True where the first label column is
-    printed as headings between the rows; `gap` is the number of blanks before each column.
+    `indices` are the places of the columns in the table; `styled` is True where marks are bold and underline,
+    else they are signs; `sections` is True where the first label column is printed as headings between the
+    rows; `gap` is the number of blanks before each column.
     """
 
     columns: tuple[Column, ...]
@@ -40,6 +43,7 @@ class Block:
     stub: tuple[str, ...]
     stub_widths: tuple[int, ...]
     widths: tuple[int, ...]
+    styled: bool
     sections: bool = False
     gap: int = 1
 
@@ -74,12 +78,12 @@ def _table(table: Table, options: Options, width: int, styled: bool, rule: str) 
 
     for title in textwrap.wrap(table.title, width):
         yield Text(title, style="bold")
-    blocks, needed = _fit(table, options, width)
+    blocks, needed = _fit(table, options, width, styled)
     for block in blocks:
         yield from _header(block)
         yield Text(rule * min(width, block.width))
         for line in block.lines:
-            yield from _line(block, line, styled)
+            yield from _line(block, line, width)
     notes = [*(legend(table, "Bold", "underlined") if styled else legend(table, "*", "_")), *table.notes]
     if len(blocks) > 1:
         notes.insert(
@@ -91,20 +95,27 @@ def _table(table: Table, options: Options, width: int, styled: bool, rule: str) 
             yield Text(wrapped, style="dim")
 
 
-def _fit(table: Table, options: Options, width: int) -> tuple[list[Block], int]:
+def _fit(table: Table, options: Options, width: int, styled: bool) -> tuple[list[Block], int]:
     """The blocks that fit into the width, in the best form that does, and the width of an undivided one."""
-    block = _block(table, "below" if options.intervals else "none", options)
-    forms = [block, _broken(block, 0, width)]
-    if len(block.stub) > 1:
-        sections = replace(block, sections=True)
-        forms += [sections, _broken(sections, 1, width)]
+    block = _block(table, "below" if options.intervals else "none", options, styled)
+    forms = [block]
     if options.intervals and not options.paper:
-        beside = _block(table, "inline", options)
-        forms = [beside, _broken(beside, len(beside.stub) - 1, width), *forms]
+        beside = _block(table, "inline", options, styled)
+        forms = [beside, _hung(beside, _widest(beside), width), block]
+    if len(block.stub) > 1:
+        block = replace(block, sections=True)
+        forms.append(block)
+    forms.append(_hung(block, _widest(block), width, _SHORT))
     for form in forms:
         if form.width <= width:
             return [_airy(form, width)], form.width
-    return _split(forms[-1], width), min(form.width for form in forms)
+    return _split(_hung(block, _widest(block), width), width), min(form.width for form in forms)
+
+
+def _widest(block: Block) -> int:
+    """The stub column with the longest labels, of those that stand beside the numbers."""
+    first = 1 if block.sections else 0
+    return max(range(first, len(block.stub)), key=lambda i: block.stub_widths[i])
 
 
 def _airy(block: Block, width: int) -> Block:
@@ -113,14 +124,14 @@ def _airy(block: Block, width: int) -> Block:
     return wider if wider.width <= width else block
 
 
-def _block(table: Table, intervals: str, options: Options) -> Block:
+def _block(table: Table, intervals: str, options: Options, styled: bool) -> Block:
     lines = tuple(printed_lines(table, intervals, options.paper))  # type: ignore[arg-type]
     stub_widths = tuple(
         max(len(heading), *(len(line.labels[i]) for line in lines)) if lines else len(heading)
         for i, heading in enumerate(table.stub)
     )
     indices = tuple(range(len(table.columns)))
-    return _measured(Block(table.columns, indices, lines, table.stub, stub_widths, ()))
+    return _measured(Block(table.columns, indices, lines, table.stub, stub_widths, (), styled))
 
 
 def _measured(block: Block) -> Block:
@@ -132,7 +143,7 @@ def _measured(block: Block) -> Block:
             spanning = max(spanning, len(_spanned(line)))
             continue
         for i, index in enumerate(block.indices if line.entries else ()):
-            widths[i] = max(widths[i], len(line.entries[index].text))
+            widths[i] = max(widths[i], len(_shown(line.entries[index], block.styled)))
     for level in range(len(block.columns[0].groups)):
         start = 0
         for heading, count in header_spans(block.columns, level):
@@ -149,30 +160,33 @@ def _widen(widths: list[int], start: int, count: int, lacking: int) -> None:
         widths[start + count - 1 - extra % count] += 1
 
 
-def _broken(block: Block, column: int, width: int) -> Block:
-    """The block with labels of a stub column broken so that it fits, or as short as labels may get.
+def _hung(block: Block, column: int, width: int, short: int = _LABEL) -> Block:
+    """The block with long labels of a stub column on lines of their own, so that the numbers fit below them.
 
-    The pieces continue in the lines below that have no label there, or in lines of their own.
+    Labels of up to `short` characters stay where they are.
     """
-    limit = max(_LABEL, width - block.width + block.stub_widths[column])
+    limit = max(short, width - block.width + block.stub_widths[column])
+    before = block.stub_widths[1 if block.sections else 0 : column]
+    room = max(_LABEL, width - sum(before) - len(before))
     lines: list[Line] = []
-    pieces: list[str] = []
     for line in block.lines:
-        if line.labels[column]:
-            lines += [_labelled(block, column, piece) for piece in pieces]
-            pieces = textwrap.wrap(line.labels[column], limit, subsequent_indent=" ") or [""]
-        labels = list(line.labels)
-        labels[column] = pieces.pop(0) if pieces else ""
-        lines.append(replace(line, labels=tuple(labels)))
-    lines += [_labelled(block, column, piece) for piece in pieces]
+        if len(line.labels[column]) <= limit:
+            lines.append(line)
+            continue
+        pieces = textwrap.wrap(line.labels[column], room, subsequent_indent=" ")
+        lines += [_labelled(line, column, piece, first=not i) for i, piece in enumerate(pieces)]
+        blank = ("",) * (column + 1)
+        lines.append(replace(line, labels=(*blank, *line.labels[column + 1 :])))
+    kept = (line.labels[column] for line in lines if line.entries)
     widths = list(block.stub_widths)
-    widths[column] = max(len(text) for text in (block.stub[column], *(ln.labels[column] for ln in lines)))
+    widths[column] = max(len(text) for text in (block.stub[column], *kept))
     return replace(block, lines=tuple(lines), stub_widths=tuple(widths))
 
 
-def _labelled(block: Block, column: int, label: str) -> Line:
-    """A line with nothing but a label."""
-    return Line(tuple(label if i == column else "" for i in range(len(block.stub))), ())
+def _labelled(line: Line, column: int, label: str, first: bool) -> Line:
+    """A line with a label and nothing behind it; the labels before it stand in the first such line."""
+    before = line.labels[:column] if first else ("",) * column
+    return Line((*before, label, *("" for _ in line.labels[column + 1 :])), ())
 
 
 def _split(block: Block, width: int) -> list[Block]:
@@ -223,33 +237,29 @@ def _header(block: Block) -> Iterator[Text]:
     yield Text(stub + labels)
 
 
-def _line(block: Block, line: Line, styled: bool) -> Iterator[Text]:
+def _line(block: Block, line: Line, width: int) -> Iterator[Text]:
     from rich.text import Text
 
     labels = list(zip(line.labels, block.stub_widths, strict=True))
     if block.sections:
-        if line.labels[0]:
-            yield Text(line.labels[0], style="bold")
+        for heading in textwrap.wrap(line.labels[0], width, subsequent_indent=" "):
+            yield Text(heading, style="bold")
         labels = labels[1:]
-        if not any(line.labels[1:]):
-            return
-    printed = Text(" ".join(f"{label:<{width}}" for label, width in labels))
+    printed = Text(" ".join(f"{label:<{wide}}" for label, wide in labels))
     if line.span is not None:
         printed.append(" " * block.gap + f"{_spanned(line):^{block.span(0, len(block.widths))}}")
     elif line.entries:
-        for index, width in zip(block.indices, block.widths, strict=True):
-            _append(printed, line, index, width + block.gap, styled)
+        for index, wide in zip(block.indices, block.widths, strict=True):
+            entry = line.entries[index]
+            text = _shown(entry, block.styled)
+            printed.append(" " * (block.gap + wide - len(text)))
+            printed.append(text, style=_STYLES[entry.mark] if block.styled else "")
     yield printed
 
 
-def _append(printed: Text, line: Line, index: int, width: int, styled: bool) -> None:
-    entry = line.entries[index]
-    if not styled:
-        sign = {"best": "*", "second": "_", None: ""}[entry.mark]
-        printed.append(f"{sign + entry.text:>{width}}")
-        return
-    printed.append(" " * (width - len(entry.text)))
-    printed.append(entry.text, style={"best": "bold", "second": "underline", None: ""}[entry.mark])
+def _shown(entry: Entry, styled: bool) -> str:
+    """The signs of a cell: its number, behind a sign for its mark where that is no style."""
+    return entry.text if styled else _SIGNS[entry.mark] + entry.text
 
 
 def _spanned(line: Line) -> str:

@@ -78,11 +78,25 @@ class RenderedPrompt:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One unit of work for an engine: the scheduler's number for it, the request and its prompt."""
+    """One unit of work for an engine.
+
+    Attributes:
+        number: the scheduler's.
+        request: what to answer.
+        prompt: as the engine rendered it.
+        first: number of the first sample that is wanted: those before it are known. An engine that draws
+            by a seed draws by `seed`, or a request for more samples would repeat its first ones.
+    """
 
     number: int
     request: Request
     prompt: RenderedPrompt
+    first: int = 0
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of the first sample that is wanted, None where the request has none."""
+        return self.request.sampling.seed_of(self.first)
 
 
 @dataclass(frozen=True, slots=True)

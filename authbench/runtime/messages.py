@@ -30,7 +30,8 @@ class Sampling:
         temperature: 0 for greedy decoding.
         top_p: nucleus mass in (0, 1].
         n: answers wanted, at least 1; more than one needs a temperature above 0.
-        seed: None leaves the draw to the engine, which is faster in vLLM.
+        seed: of the first answer; the next ones have the numbers that follow (`seed_of`). None leaves the
+            draw to the engine, which is faster in vLLM.
         stop: strings that end an answer; they are not part of its text.
     """
 
@@ -40,6 +41,14 @@ class Sampling:
     n: int = 1
     seed: int | None = None
     stop: tuple[str, ...] = ()
+
+    def seed_of(self, sample: int) -> int | None:
+        """The seed of the answer with this number, from 0; None where there is no seed.
+
+        vLLM counts likewise for the answers of one request, so that four answers and six more are the ten
+        that one request would have had.
+        """
+        return None if self.seed is None else self.seed + sample
 
 
 @dataclass(frozen=True, slots=True)

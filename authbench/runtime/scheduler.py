@@ -258,7 +258,7 @@ class Scheduler:
         wanted = request.sampling.n - have
         if wanted != request.sampling.n:
             request = replace(request, sampling=replace(request.sampling, n=wanted))
-        return Job(number, request, prompt)
+        return Job(number, request, prompt, have)
 
     def _submit(self, jobs: list[Job]) -> None:
         self.load()

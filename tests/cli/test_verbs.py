@@ -15,9 +15,6 @@ import pytest
 
 from authbench.cli.main import VERBS, cli, execute
 from authbench.engines.fake import FakeEngine
-from authbench.engines.registry import ENGINES, make_engine
-from authbench.experiment.abilities import ABLE
-from authbench.experiment.models import load_model
 
 CONFIG = """\
 table: authoritybench/1
@@ -266,22 +263,17 @@ def _no(*_: Any, **__: Any) -> None:
     raise click.exceptions.Abort
 
 
+def test_what_there_is_can_be_asked_without_a_run(run: Run) -> None:
+    status, out, _ = run("plot", "--kind", "list")
+    assert status == 0 and out.startswith("  forest ")
+    rows = json.loads(run("list", "configs", "--json")[1])
+    tasks = {row["name"]: row["task"] for row in rows}
+    assert tasks["lcr_contriever"] == "lcr", "it extends lcr_bm25"
+    assert set(tasks.values()) == {"listwise", "pairwise", "rag", "lcr"}
+    assert run("validate", "x.yaml")[1] == "x.yaml: ok (listwise, 1 model, table authoritybench/1)\n"
+
+
 # --- engines -----------------------------------------------------------------------------------------
-
-
-def test_what_engines_can_do_is_as_listed() -> None:
-    for name in ("fake", "openai", "openvino"):
-        settings = {"base_url": "http://localhost:1/v1"} if name == "openai" else {}
-        if name == "openvino":
-            pytest.importorskip("openvino_genai")
-        engine = make_engine(name, load_model("smollm2-135m" if name == "openvino" else "fake"), settings)
-        able = engine.capabilities
-        assert (name in ABLE["samples"]) == able.samples
-        assert (name in ABLE["constraint"]) == bool(able.constraints)
-        assert (name in ABLE["label_logprobs"]) == able.label_logprobs
-        assert (name in ABLE["prompt_logprobs"]) == able.prompt_logprobs
-        engine.close()
-    assert {name for engines in ABLE.values() for name in engines} <= set(ENGINES)
 
 
 def test_what_an_engine_cannot_do_is_refused_with_those_that_can(

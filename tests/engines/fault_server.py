@@ -248,7 +248,7 @@ WORDS = ("once", "upon", "time", "mill", "sea", "bread", "stone", "winter", "riv
 
 def choice(body: dict[str, Any], prompt: str, index: int, length: int) -> dict[str, Any]:
     """An answer that follows from the prompt, and from the sample where the temperature is above 0."""
-    salt = f"{index}" if body["temperature"] > 0 else ""
+    salt = f"{body.get('seed', 0) + index}" if body["temperature"] > 0 else ""
     numbers = hashlib.sha256((prompt + salt).encode()).digest()
     constrained = constrained_text(body, numbers)
     if constrained is not None:

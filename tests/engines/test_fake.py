@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from engine_contract import EngineContract, ask, jobs_for
+from engine_contract import EngineContract, ask, finish, jobs_for
 
 from authbench.data.records import Document, Source
 from authbench.engines.fake import FakeEngine
@@ -162,16 +163,29 @@ def test_lcr_it_is_confident_exactly_on_relevant_documents() -> None:
     assert len(unknown) > 4
 
 
-def test_lcr_samples_come_in_wordings_and_go_on_where_they_ended() -> None:
-    engine = fake(truth={"d": 1})
+def test_lcr_samples_come_in_wordings() -> None:
     sampling = Sampling(max_tokens=32, temperature=1.0, n=6)
-    request = LcrPrompts().answer("q?", "d", sampling)
-    (response,) = ask(engine, request)
+    (response,) = ask(fake(truth={"d": 1}), LcrPrompts().answer("q?", "d", sampling))
     assert len({sample.text for sample in response.samples}) == 2
-    drawn = ask(fake(), *[LcrPrompts().answer("q?", "e", sampling)] * 2)
-    assert [s.text for s in drawn[0].samples] != [s.text for s in drawn[1].samples]
-    again = ask(fake(), *[LcrPrompts().answer("q?", "e", sampling)] * 2)
-    assert [r.samples for r in drawn] == [r.samples for r in again]
+
+
+def test_further_samples_go_on_where_those_known_end() -> None:
+    """Whatever the engine object has answered before: a run that was killed gives the same samples."""
+
+    def drawn(first: int, n: int, seed: int | None = None) -> list[str]:
+        sampling = Sampling(max_tokens=32, temperature=1.0, n=n, seed=seed)
+        engine = fake()
+        (job,) = jobs_for(engine, [LcrPrompts().answer("q?", "e", sampling)])
+        response = finish(engine, [replace(job, first=first)])[job.number].response
+        assert response is not None
+        return [sample.text for sample in response.samples]
+
+    ten = drawn(0, 10)
+    assert len(set(ten)) > 2
+    assert drawn(0, 4) + drawn(4, 6) == ten
+    seeded = drawn(0, 10, seed=3)
+    assert seeded != ten
+    assert drawn(0, 4, seed=3) + drawn(4, 6, seed=3) == seeded
 
 
 def test_entailment_has_all_three_labels() -> None:

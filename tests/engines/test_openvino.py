@@ -89,6 +89,18 @@ def test_a_seed_gives_the_same_samples_in_any_company(engine: OpenVinoEngine) ->
     assert draws[0] != draws[1]
 
 
+def test_further_samples_of_a_seeded_request_are_others(engine: OpenVinoEngine) -> None:
+    limit = Constraint("regex", "[a-z]{8}")
+    seeded = free("a ship", 8, temperature=1.0, n=3, seed=5)
+    for request in (seeded, replace(seeded, constraint=limit)):
+        known, lacking = jobs_for(engine, [request] * 2)
+        jobs = [known, replace(lacking, first=3)]
+        done = finish(engine, jobs)
+        first, more = [done[job.number].response for job in jobs]
+        assert first is not None and more is not None
+        assert [s.text for s in first.samples] != [s.text for s in more.samples]
+
+
 def test_samples_are_not_sorted_by_probability(engine: OpenVinoEngine) -> None:
     """OpenVINO sorts them: of one-token samples equal ones would stand together, which a fair order breaks.
 

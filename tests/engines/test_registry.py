@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from authbench.engines import registry
 from authbench.errors import ConfigError, EngineError
-from authbench.runtime.engine import Engine, ModelConfig
+from authbench.runtime.engine import Capabilities, Engine, ModelConfig
+from authbench.runtime.messages import Constraint, Request, Sampling
 
 MODEL = ModelConfig("fake", "fake")
 
@@ -27,6 +29,34 @@ def test_the_class_that_is_named_exists(name: str) -> None:
     source = Path(__file__).parents[2].joinpath(*spec.module.split(".")).with_suffix(".py").read_text()
     assert f"\nclass {spec.cls}(" in source
     assert f'    name = "{name}"' in source
+
+
+@pytest.mark.parametrize("name", [name for name in registry.ENGINES if name != "replay"])
+def test_what_is_said_of_an_engine_is_what_it_says_itself(name: str) -> None:
+    """No weights, servers or libraries are needed to ask. `replay` claims everything and is never advised."""
+    spec = registry.ENGINES[name]
+    cls = getattr(import_module(spec.module), spec.cls)
+    settings = {"base_url": "http://localhost:1/v1"} if name == "openai" else {}
+    # OpenVINO's looks for its model's file when it is made; what it can do does not depend on that.
+    engine = cls.__new__(cls) if name == "openvino" else cls(MODEL, settings)
+    can = engine.capabilities
+    assert [ability for ability in registry.ABILITIES if ability in spec.can] == list(spec.can)
+    assert ("samples" in spec.can) == can.samples
+    assert ("constraint" in spec.can) == (can.constraints == {"json", "regex", "choice"})
+    assert ("label_logprobs" in spec.can) == can.label_logprobs
+    assert ("prompt_logprobs" in spec.can) == can.prompt_logprobs
+
+
+def test_advice_leaves_out_the_engine_that_cannot() -> None:
+    assert registry.engines_that_can("prompt_logprobs", but="vllm") == ["openvino", "ray", "fake"]
+    asked = [
+        Request((), Sampling(1, n=2)),
+        Request((), Sampling(1), constraint=Constraint("json", "{}")),
+        Request((), Sampling(1), labels=("A",)),
+        Request((), Sampling(1), score_target="A"),
+    ]
+    lacking = [Capabilities(samples=False).lacking(request) for request in asked]
+    assert [(words or "").split()[0] for words in lacking] == list(registry.ABILITIES)
 
 
 def test_an_engine_is_made_by_name() -> None:

@@ -63,6 +63,16 @@ def test_recorded_answers_come_back(record: Record, name: str) -> None:
     assert replayed.identity == fake().identity
 
 
+def test_further_samples_are_the_next_ones_of_the_recording(record: Record) -> None:
+    replayed = ReplayEngine(ModelConfig("m", "org/model"), {"path": str(record(fake()))})
+    samples = ask(replayed, SAMPLED)[0].samples
+    (job,) = jobs_for(replayed, [replace(SAMPLED, sampling=replace(SAMPLED.sampling, n=2))])
+    response = finish(replayed, [replace(job, first=1)])[job.number].response
+    assert response is not None and response.samples == samples[1:]
+    error = finish(replayed, [replace(job, number=job.number + 10**6, first=2)])[job.number + 10**6].error
+    assert error is not None and error.startswith("no recorded answer")
+
+
 def test_what_was_not_recorded_is_named(record: Record) -> None:
     replayed = ReplayEngine(ModelConfig("m", "org/model"), {"path": str(record(fake()))})
     changed = user(REQUESTS[0].messages[0].content + " ", REQUESTS[0].sampling)

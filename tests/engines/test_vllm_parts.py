@@ -17,7 +17,7 @@ from authbench.engines.vllm import VllmEngine
 from authbench.engines.vllm_failures import explain
 from authbench.engines.vllm_options import VllmOptions
 from authbench.engines.vllm_order import waiting_place
-from authbench.engines.vllm_sampling import Prepared, RequestError, prepare, to_response
+from authbench.engines.vllm_sampling import Prepared, RequestError, parameter_values, prepare, to_response
 from authbench.errors import ConfigError, EngineError
 from authbench.runtime.engine import Job, ModelConfig, RenderedPrompt
 from authbench.runtime.messages import Request, Sampling, user
@@ -172,6 +172,13 @@ class TestPreparing:
         with pytest.raises(RequestError, match="do not fit the context of 10"):
             self.prepared(folder, user("x", Sampling(8)), limit=10)
         assert self.prepared(folder, user("x", Sampling(7)), limit=10).sequences == 1
+
+    def test_further_samples_are_drawn_by_the_seeds_that_follow(self) -> None:
+        def seed(first: int, **sampling: Any) -> Any:
+            request = user("x", Sampling(5, temperature=1.0, n=6, **sampling))
+            return parameter_values(Prepared(Job(1, request, RenderedPrompt("x"), first), [1])).get("seed")
+
+        assert (seed(0, seed=7), seed(4, seed=7), seed(4)) == (7, 11, None)
 
 
 class TestAnswers:

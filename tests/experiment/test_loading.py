@@ -70,6 +70,10 @@ def test_extends_merges_mappings(tmp_path: Path) -> None:
         (GOOD.replace("task: listwise\n", ""), r"x\.yaml: task is None; it must be one of listwise"),
         (GOOD + "judges: [point, list-scores]\n", r"x\.yaml:6: judges\.1 is 'list-scores'.*did you mean"),
         (GOOD.replace("models: [fake]\n", ""), r"x\.yaml: 'models' is missing"),
+        (
+            GOOD + "judges: [point, list-rank, point]\n",
+            r"x\.yaml:6: judges is .*: the same value stands there twice: 'point'$",
+        ),
         ("- a\n- b\n", r"x\.yaml: must be a mapping of keys to values, it is a list"),
         ("", r"x\.yaml: must be a mapping of keys to values, it is empty"),
         ("a: [1\n", r"x\.yaml:2: not valid YAML"),

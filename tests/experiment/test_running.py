@@ -188,6 +188,17 @@ def test_scoring_without_the_answers_is_refused(tmp_path: Path) -> None:
         rescore(tmp_path)
 
 
+def test_scoring_a_run_whose_configuration_cannot_be_says_what_is_wrong(tmp_path: Path) -> None:
+    run([experiment(tmp_path)], Options(tmp_path / "r"))
+    folder = tmp_path / "r" / "trial" / "fake"
+    facts = json.loads((folder / "run.json").read_text())
+    facts["config"]["context"] *= 2
+    (folder / "run.json").write_text(json.dumps(facts))
+    wanted = r"run\.json: config\.context is not understood: the same value stands there twice: 'without'$"
+    with pytest.raises(ConfigError, match=wanted):
+        rescore(folder)
+
+
 def json_identity(tmp_path: Path) -> Any:
     from authbench.runtime.engine import ModelIdentity
 

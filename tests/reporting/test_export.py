@@ -21,7 +21,7 @@ from hostile import hostile_run
 from authbench.cli.export import command
 from authbench.errors import ConfigError
 from authbench.reporting.export import COLUMNS, rows
-from authbench.reporting.latexfile import SIGNS
+from authbench.reporting.formats import TEX_SIGNS
 from authbench.reporting.results import find_runs, load_run
 
 
@@ -219,7 +219,7 @@ def test_latex_compiles_whatever_is_in_it(tmp_path: Path) -> None:
     signs = hostile.parent / "signs"
     shutil.copytree(hostile, signs)
     facts = json.loads((signs / "run.json").read_text())
-    facts["model"]["name"] = " ".join(sorted(SIGNS)) + " 中文 😀"
+    facts["model"]["name"] = " ".join(sorted(TEX_SIGNS)) + " 中文 😀"
     (signs / "run.json").write_text(json.dumps(facts))
     latex(tmp_path, hostile, signs)
     compiled(tmp_path)

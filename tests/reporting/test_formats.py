@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from runfolders import JUDGES, cell, write_run
 
+from authbench.reporting.formats import TEX_SIGNS
 from authbench.reporting.paper import paper_runs, paper_table
 from authbench.reporting.results import find_runs
 from authbench.reporting.tables import FORMATS, Format, render_tables
@@ -145,6 +146,16 @@ def test_latex_escapes(tmp_path: Path) -> None:
     text = render_tables(find_runs([tmp_path]), "latex")
     assert r"a\_b \& 50\%" in text
     assert r"\textbackslash{}evil\{x\}\textasciicircum{}\textasciitilde{}\#\$" in text
+
+
+def test_latex_has_no_sign_that_ends_a_run_of_tex(tmp_path: Path) -> None:
+    """Control characters, empty lines and signs without a font, in every place where a text may stand."""
+    bad = "a\x1a\x07\x7fb 中😀\n\nc\td é–ρ"
+    write_run(tmp_path, "x", "m", [cell("accuracy", 0.5, filter=name) for name in (bad, "b")], title=bad)
+    text = render_tables(find_runs([tmp_path]), "latex")
+    good = r"a???b ?? c d é--$\rho$"
+    assert text.count(good) == 2, "the caption, and the label of a row"
+    assert all(sign == "\n" or " " <= sign <= "~" or sign in TEX_SIGNS for sign in text)
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex on this machine")

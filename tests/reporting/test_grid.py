@@ -34,6 +34,26 @@ def test_best_and_second(values: list[float | None], expected: list[str | None])
     assert _marks(row) == expected
 
 
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        # (value, share of invalid items)
+        ([(0.0, 1.0), (0.0, 1.0), (0.0, 1.0)], [None, None, None]),
+        ([(0.0, 1.0), (-0.2, 0.5), (-0.1, None)], [None, "second", "best"]),
+        ([(0.3, 0.9), (0.0, 1.0), (0.2, 0.0)], ["best", None, "second"]),
+        # A zero that some answers stand behind competes; one cell alone does not.
+        ([(0.0, 0.99), (0.0, 1.0), (-0.5, 0.0)], ["best", None, "second"]),
+        ([(0.3, 0.0), (0.0, 1.0), (0.0, 1.0)], [None, None, None]),
+    ],
+)
+def test_cells_without_a_usable_answer_are_out_of_the_contest(
+    values: list[tuple[float, float | None]], expected: list[str | None]
+) -> None:
+    row = Row(("",), tuple(Cell(value, invalid=invalid) for value, invalid in values))
+    (marked,) = mark_best([row], [[(0, 0), (0, 1), (0, 2)]], second=True)
+    assert _marks(marked) == expected
+
+
 def test_contests_are_apart() -> None:
     rows = mark_best([_row(0.1, 0.9), _row(0.2, 0.8)], [[(0, 0), (1, 0)], [(0, 1), (1, 1)]], second=False)
     assert [_marks(row) for row in rows] == [[None, "best"], ["best", None]]

@@ -206,6 +206,20 @@ def test_what_a_layout_has_no_place_for_follows(tmp_path: Path) -> None:
     }
 
 
+def test_a_title_names_what_varies_where_it_has_a_value(tmp_path: Path) -> None:
+    """A cut by threshold is a `method`, a cut by rank is none, and no title has a word for none."""
+    cells = [
+        cell("accuracy", 0.4, filter="none", k=None),
+        cell("accuracy", 0.6, filter="authority", k=3),
+        cell("accuracy", 0.7, filter="authority", k=None, method="threshold-7"),
+    ]
+    write_run(tmp_path, "ragauth", "m", cells, table="authoritybench/5")
+    assert [table.title for table in _tables(tmp_path)] == [
+        "AuthorityBench Table 5. RAGAuth: answer accuracy (%)",
+        "AuthorityBench Table 5. Further results (%)",
+    ]
+
+
 def test_the_other_aggregation_is_left_to_its_own_table(tmp_path: Path) -> None:
     write_run(tmp_path, "fine", "m", _correlations(context="without"), table="authoritybench/1")
     assert len(_tables(tmp_path)) == 1

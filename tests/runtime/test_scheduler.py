@@ -11,7 +11,16 @@ from engine_double import DoubleEngine
 from authbench.errors import ConfigError, EngineError
 from authbench.runtime import scheduler as scheduler_module
 from authbench.runtime.engine import Completion, Job
-from authbench.runtime.messages import Constraint, Outcome, Parsed, Procedure, Response, Sampling, user
+from authbench.runtime.messages import (
+    Constraint,
+    Outcome,
+    Parsed,
+    Procedure,
+    Response,
+    Sample,
+    Sampling,
+    user,
+)
 from authbench.runtime.scheduler import Finished, Scheduler
 from authbench.runtime.store import Store
 
@@ -91,6 +100,43 @@ def test_more_samples_of_a_known_request_ask_for_the_missing_ones(store: Store) 
     two = run(engine, store, [(["a"],)], n=2)
     assert two[0].outcome is not None and len(two[0].outcome.values["texts"]) == 2
     assert engine.asked == ["a", "a"]
+
+
+class Seeded(DoubleEngine):
+    """Draws as vLLM does: every sample by a seed of its own."""
+
+    def completions(self) -> Iterator[Completion]:
+        while self._queue:
+            job = self._queue.pop()
+            assert job.seed is not None
+            drawn = (Sample(f"by {job.seed + k}", "stop", 1) for k in range(job.request.sampling.n))
+            yield Completion(job.number, Response(tuple(drawn)))
+
+
+def test_more_samples_of_a_seeded_request_are_drawn_by_the_seeds_that_follow(store: Store) -> None:
+    """Four samples and six more are the ten of one request, under one key; fresh ones start again."""
+
+    def judge(n: int) -> Procedure[Outcome]:
+        sampling = Sampling(max_tokens=4, temperature=1.0, n=n, seed=7)
+        (response,) = yield [user("a", sampling)]
+        return Outcome((), {"texts": [sample.text for sample in response.samples]})
+
+    def drawn(*wanted: int, since: float | None = None) -> tuple[list[list[str]], set[bytes]]:
+        engine = Seeded()
+        scheduler = Scheduler(engine, store, store.register(engine.identity, {}), since=since)
+        done = {f.unit: f for f in scheduler.run(wanted, judge)}
+        outcomes = [done[n].outcome for n in wanted]
+        texts = [outcome.values["texts"] for outcome in outcomes if outcome is not None]
+        return texts, {call.key for f in done.values() for call in f.calls}
+
+    def by(*seeds: int) -> list[str]:
+        return [f"by {seed}" for seed in seeds]
+
+    assert drawn(4)[0] == [by(7, 8, 9, 10)]
+    texts, keys = drawn(10, 12)
+    assert texts == [by(*range(7, 17)), by(*range(7, 19))]
+    assert len(keys) == 1
+    assert drawn(2, since=time.time())[0] == [by(7, 8)]
 
 
 def test_waiting_for_more_samples_than_are_in_flight(store: Store) -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Literal
 
 from authbench.data.digests import write_atomically
+from authbench.engines.registry import engines_that_can
 from authbench.errors import ConfigError
-from authbench.experiment.jobs import ABLE
 from authbench.experiment.schema import LcrExperiment
 from authbench.paths import cache_dir
 from authbench.reranking.common import Candidate, PairScorer, Reranked, order_by, rerank_all
@@ -50,7 +50,7 @@ def check_engine(settings: LcrExperiment, engine: Engine) -> None:
     able = engine.capabilities
     name = engine.identity.family
     if "qlm" in settings.bases and not able.prompt_logprobs:
-        others = ", ".join(other for other in ABLE["prompt_logprobs"] if other != name)
+        others = ", ".join(engines_that_can("prompt_logprobs", but=name))
         raise ConfigError(
             f"bases: qlm needs an engine that scores given text, which '{name}' does not\n"
             f"use one of {others}, or leave qlm out with --set 'bases=[...]'"
