@@ -133,7 +133,7 @@ def test_paper_as_runs_gives_back_every_number() -> None:
 
 def test_a_table_id_stands_for_the_paper() -> None:
     assert [run.model for run in runs_or_paper(["lcr/3"])] == ["Qwen2.5-7B-Instruct"]
-    with pytest.raises(DataError, match="no such folder"):
+    with pytest.raises(DataError, match="no folder, and no table of the papers"):
         runs_or_paper(["authoritybench/9"])
 
 
