@@ -104,7 +104,9 @@ def _fit(table: Table, options: Options, width: int) -> tuple[list[Block], int]:
     for form in forms:
         if form.width <= width:
             return [_airy(form, width)], form.width
-    return _split(forms[-1], width), min(form.width for form in forms)
+    parts = [_split(form, width) for form in forms]
+    fewest = min(parts, key=lambda blocks: (any(block.width > width for block in blocks), len(blocks)))
+    return fewest, min(form.width for form in forms)
 
 
 def _airy(block: Block, width: int) -> Block:

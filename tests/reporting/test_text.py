@@ -51,7 +51,8 @@ def test_table_1_as_printed() -> None:
 def test_the_papers_tables_fit_80_columns(table: str) -> None:
     text = _plain(paper_runs(table))
     assert max(map(len, text.splitlines())) <= 80
-    assert "COLUMNS" not in text
+    # CAR's has four collections of three columns each.
+    assert ("COLUMNS" in text) == (table == "car/contriever")
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
