@@ -199,7 +199,7 @@ def _reranked(title: str, *stub: str, rivals: str, method: str = "lcr", **where:
         Slot((), "gain %", "ndcg", found, over=_BASE),
     )
     optional = frozenset({"model", "retriever", "base"} - {rivals})
-    among = f"among {HEADINGS[rivals].lower()}s, per column"
+    among = f"among {'numbers of samples' if rivals == 'k' else HEADINGS[rivals].lower() + 's'}, per column"
     return Layout(
         title,
         ("model", "retriever", *stub),
@@ -214,7 +214,7 @@ def _reranked(title: str, *stub: str, rivals: str, method: str = "lcr", **where:
 _UNCERTAINTY = Layout(
     "LCR and CAR, by MSCP and by semantic entropy",
     ("model", "retriever", "base", "method"),
-    (Slot((), "reranked", "ndcg", {"k": None}), Slot((), "gain %", "ndcg", {"k": None}, over=_BASE)),
+    (Slot((), "NDCG", "ndcg", {"k": None}), Slot((), "gain %", "ndcg", {"k": None}, over=_BASE)),
     "among methods, per column",
     optional=frozenset({"model", "retriever", "base"}),
     rivals="method",

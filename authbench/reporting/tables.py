@@ -166,8 +166,8 @@ def _noted(table: Table, runs: Sequence[Run], options: Options) -> Table:
 
 
 def _cost(table: str, runs: Sequence[Run], placed: Sequence[Placed]) -> list[Table]:
-    """What the answers of each judge (or filter, or method) cost; aggregations share their calls, as do a base
-    ranking and everything that is reranked from it."""
+    """What the answers of each judge (or filter, or base ranking) cost; aggregations share their calls, as
+    does all that is reranked from one ranking."""
     entries = [
         with_judge_name(entry, aggregations=False) for entry in placed if entry.cell.get("calls") is not None
     ]
