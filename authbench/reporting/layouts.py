@@ -260,12 +260,13 @@ LAYOUTS: dict[str, Layout] = {
 
 def fitted(layout: Layout, cells: Iterable[Mapping[str, Any]]) -> list[Layout]:
     """The layout for these cells: with `across`, one for each NDCG among them, with its collections."""
-    if layout.across is None:
+    across = layout.across
+    if across is None:
         return [layout]
     found: dict[str, dict[Any, None]] = {}
     for cell in cells:
         if cell["metric"].startswith("ndcg@"):
-            found.setdefault(cell["metric"], {})[cell.get(layout.across)] = None
+            found.setdefault(cell["metric"], {})[cell.get(across)] = None
     return [
         replace(
             layout,
@@ -273,9 +274,9 @@ def fitted(layout: Layout, cells: Iterable[Mapping[str, Any]]) -> list[Layout]:
             slots=tuple(
                 replace(
                     slot,
-                    groups=(display(layout.across, value), *slot.groups),
+                    groups=(display(across, value), *slot.groups),
                     metric=metric,
-                    where={layout.across: value, **slot.where},
+                    where={across: value, **slot.where},
                 )
                 for value in values
                 for slot in layout.slots

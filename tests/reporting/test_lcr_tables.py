@@ -14,6 +14,7 @@ from runfolders import cell, write_run
 
 from authbench.reporting.filling import relative_gain
 from authbench.reporting.grid import Cell, Table, shown
+from authbench.reporting.pagetables import page_table
 from authbench.reporting.paper import paper_runs, paper_value
 from authbench.reporting.placing import Options
 from authbench.reporting.results import find_runs
@@ -124,6 +125,16 @@ def test_every_format_has_the_derived_column(tmp_path: Path) -> None:
     assert found["columns"][2] == {"groups": ["scifact"], "label": "gain %"}
     assert [row["cells"][2]["value"] for row in found["rows"]] == pytest.approx([0, 20, 1.515152])
     assert (found["rows"][1]["cells"][1]["low"], found["rows"][1]["cells"][2]["low"]) == (22.0, None)
+
+
+def test_the_report_prints_the_gain_with_its_sign(tmp_path: Path) -> None:
+    write_run(tmp_path, "lcr", "m", cells("scifact"), table="lcr/2")
+    page = page_table(tables(tmp_path)[0])
+    found = [cell for cell in page.rows[1].cells if cell is not None]
+    assert [(cell.text, cell.interval) for cell in found] == [
+        *(("20.00", "18.00 – 22.00"), ("24.00", "22.00 – 26.00"), ("+20.00", "")),
+    ]
+    assert page.levels == ((("scifact", 3),),)
 
 
 def test_intervals_stand_where_there_are_any(tmp_path: Path) -> None:
