@@ -12,11 +12,12 @@ from typing import Any, Literal
 
 Mark = Literal["best", "second"]
 Intervals = Literal["none", "inline", "below"]
+Unit = Literal["percent", "change", "count"]
 
 #: Half of the last printed digit: a paper's number may lie so far outside an interval by rounding alone.
 _ROUNDING = 0.5e-4 + 1e-12
 #: Cells of a row that agree in these are measures of the same answers.
-_ASKED = ("judge", "output", "aggregation", "context", "filter", "k", "n_invalid")
+_ASKED = ("judge", "output", "aggregation", "context", "filter", "k", "collection", "n_invalid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +67,12 @@ class Column:
     """A column of numbers under headings from the outermost to its own.
 
     `groups` has the same length in all columns of a table; "" is an empty heading. `unit` is `percent` (of a
-    fraction) or `count`.
+    fraction), `change` (likewise, with its sign) or `count`.
     """
 
     groups: tuple[str, ...]
     label: str
-    unit: Literal["percent", "count"] = "percent"
+    unit: Unit = "percent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +185,21 @@ def percent(value: float | None) -> str:
     return "0.00" if text == "-0.00" else text
 
 
+def change(value: float | None) -> str:
+    """A fraction in percent with its sign, without one on zero; `-` for None."""
+    if value is None:
+        return "-"
+    text = f"{100 * value:+.2f}"
+    return "0.00" if text in ("-0.00", "+0.00") else text
+
+
+def shown(value: float | None, unit: Unit) -> str:
+    """A number as its column prints it."""
+    if unit == "count":
+        return "-" if value is None else f"{int(value):,}"
+    return change(value) if unit == "change" else percent(value)
+
+
 def printed_lines(table: Table, intervals: Intervals = "none", paper: bool = False) -> list[Line]:
     """The lines of a table: each row, and below it what was asked for or has to be known.
 
@@ -199,7 +215,7 @@ def printed_lines(table: Table, intervals: Intervals = "none", paper: bool = Fal
         previous = row.labels
         entries = tuple(_entry(cell, table.columns[i], intervals) for i, cell in enumerate(row.cells))
         lines.append(Line(labels, entries, row.span, starts=first == 0))
-        for name, texts in _below(row, intervals, paper):
+        for name, texts in _below(row, table.columns, intervals, paper):
             below = ("",) * (len(row.labels) - 1) + (name,)
             entries = tuple(Entry(text) for text in texts)
             lines.append(Line(below, entries, None if row.span is None else ""))
@@ -209,15 +225,15 @@ def printed_lines(table: Table, intervals: Intervals = "none", paper: bool = Fal
 def _entry(cell: Cell | None, column: Column, intervals: Intervals) -> Entry:
     if cell is None or cell.value is None:
         return Entry("-")
-    if column.unit == "count":
-        return Entry(f"{int(cell.value):,}", cell.mark)
-    text = percent(cell.value)
+    text = shown(cell.value, column.unit)
     if intervals == "inline" and cell.low is not None and cell.high is not None:
         text += f" [{percent(cell.low)}, {percent(cell.high)}]"
     return Entry(text, cell.mark)
 
 
-def _below(row: Row, intervals: Intervals, paper: bool) -> list[tuple[str, list[str]]]:
+def _below(
+    row: Row, columns: Sequence[Column], intervals: Intervals, paper: bool
+) -> list[tuple[str, list[str]]]:
     """Names and texts of the lines below a row."""
     cells = row.cells
     lines = []
@@ -230,8 +246,10 @@ def _below(row: Row, intervals: Intervals, paper: bool) -> list[tuple[str, list[
     if any(cell is not None and cell.invalid for cell in cells):
         lines.append(("invalid", [_share(cells, i) for i in range(len(cells))]))
     if paper and any(cell is not None and cell.paper is not None for cell in cells):
-        lines.append(("paper", [percent(cell.paper) if cell else "-" for cell in cells]))
-        lines.append(("diff", [_signed(cell.difference) if cell else "-" for cell in cells]))
+        units = [column.unit for column in columns]
+        papers = [shown(cell.paper, units[i]) if cell else "-" for i, cell in enumerate(cells)]
+        lines.append(("paper", papers))
+        lines.append(("diff", [change(cell.difference) if cell else "-" for cell in cells]))
         lines.append(("in CI", [_inside(cell) for cell in cells]))
     return lines
 
@@ -245,13 +263,6 @@ def _share(cells: Sequence[Cell | None], index: int) -> str:
     if left is not None and all(left.source.get(name) == cell.source.get(name) for name in _ASKED):
         return ""
     return f"{100 * cell.invalid:.1f}%"
-
-
-def _signed(value: float | None) -> str:
-    if value is None:
-        return "-"
-    text = f"{100 * value:+.2f}"
-    return "0.00" if text in ("-0.00", "+0.00") else text
 
 
 def _inside(cell: Cell | None) -> str:

@@ -17,13 +17,11 @@ _METRICS = {
     "kendall": "Kendall's tau",
     "accuracy": "accuracy",
     "accuracy-unequal": "accuracy, unequal labels",
-    "ndcg@5": "NDCG@5",
 }
 #: Values of dimensions that are not called by their own name.
 _WORDS: dict[str, dict[Any, str]] = {
     "context": {"with": "with text", "without": "without text"},
     "filter": {"none": "no filter"},
-    "metric": _METRICS,
     "aggregation": {"average": "AverageScore", "bubble": "BubbleSort"},
     "method": {
         "base": "base ranking",
@@ -56,7 +54,10 @@ def judge_label(judge: str | None, output: str | None) -> str:
 
 
 def metric_label(metric: str) -> str:
-    """A measure's name."""
+    """A measure's name; of NDCG linear gain is not named."""
+    measure, _, gain = metric.partition("-")
+    if measure.startswith("ndcg@"):
+        return f"{measure.upper()}, {gain} gain" if gain else measure.upper()
     return _METRICS.get(metric, metric)
 
 
@@ -75,8 +76,8 @@ def dim_label(name: str, value: Any, dims: Mapping[str, Any]) -> str:
         return ""
     if name == "judge":
         return judge_label(value, dims.get("output"))
-    if name == "table":
-        return table_label(value)
+    if name in ("table", "metric"):
+        return table_label(value) if name == "table" else metric_label(value)
     if name in _WORDS:
         return _WORDS[name].get(value, str(value))
     return {"k": f"k = {value}", "difficulty": f"{value} pairs"}.get(name, str(value))

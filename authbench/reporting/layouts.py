@@ -6,9 +6,11 @@ a layout has no place for is never dropped: it follows in a table of its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from authbench.reporting.labels import dim_label, judge_label, metric_label
 
 #: Dimensions of `cells.json` that tell results apart, in the order in which tables list them.
 DIMENSIONS = (
@@ -41,7 +43,7 @@ HEADINGS = {
     "filter": "Filter",
     "k": "k",
     "retriever": "Retriever",
-    "base": "Base",
+    "base": "Base ranking",
     "method": "Method",
     "collection": "Collection",
 }
@@ -69,23 +71,21 @@ ORDER: dict[str, tuple[Any, ...]] = {
 #: Headings of measures; others stand as they are.
 METRICS = {"spearman": "ρ", "kendall": "τ", "accuracy": "accuracy"}
 
-_JUDGES: dict[tuple[Any, ...], str] = {
-    ("point", "score"): "PointJudge",
-    ("list", "rank"): "ListJudge ListRank",
-    ("list", "score"): "ListJudge PointScore",
-    ("pair", "rank"): "PairJudge PairRank",
-    ("pair", "score"): "PairJudge PointScore",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A column of a layout: its headings, the measure and the dimensions of the cells it takes."""
+    """A column of a layout: its headings, the measure and the dimensions of the cells it takes.
+
+    A dimension of a label column among them is fixed: the column takes the same cell in every row. With
+    `over` the column is derived: how much higher the cell is than the one that also has those dimensions, as
+    a share of the latter.
+    """
 
     groups: tuple[str, ...]
     label: str
     metric: str
     where: Mapping[str, Any]
+    over: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +96,17 @@ class Layout:
         title: what the paper's caption says it shows.
         stub: dimensions of the label columns.
         slots: the columns.
-        among: what the marks of a row compare, as footnotes say it.
+        among: what the marks compare, as footnotes say it.
         second: whether the second best is marked.
         short_models: whether models are printed without `-Instruct`.
         span: a row of each model that has a single number for all columns: its name, and the dimensions of
             the cells.
         extras: measures printed below those of the columns, by metric.
         elsewhere: dimensions of cells that belong to the same experiment and to another table.
-        optional: label columns that are left out where they say the same in every row.
+        optional: label columns that are left out where they say the same in every row; a footnote says it.
+        rivals: the dimension whose values compete in each column; None if the columns of a row compete.
+        across: a dimension each of whose values has all columns, under a heading of its own. The measure of
+            such a layout is whichever NDCG the results have.
     """
 
     title: str
@@ -116,6 +119,8 @@ class Layout:
     extras: Mapping[str, str] = field(default_factory=dict)
     elsewhere: Mapping[str, Any] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
+    rivals: str | None = None
+    across: str | None = None
 
     @property
     def placed(self) -> frozenset[str]:
@@ -182,6 +187,41 @@ _PAIRS = Layout(
     extras={"accuracy-unequal": "unequal", "equal-tied": "eq.tied"},
 )
 
+_BASE = {"method": "base", "k": None}
+
+
+def _reranked(title: str, *stub: str, rivals: str, method: str = "lcr", **where: Any) -> Layout:
+    """Base ranking, reranked by confidence and the relative gain, for each collection."""
+    found = {"method": method, **where}
+    slots = (
+        Slot((), "base", "ndcg", _BASE),
+        Slot((), f"+{method.upper()}", "ndcg", found),
+        Slot((), "gain %", "ndcg", found, over=_BASE),
+    )
+    optional = frozenset({"model", "retriever", "base"} - {rivals})
+    among = f"among {'numbers of samples' if rivals == 'k' else HEADINGS[rivals].lower() + 's'}, per column"
+    return Layout(
+        title,
+        ("model", "retriever", *stub),
+        slots,
+        among,
+        optional=optional,
+        rivals=rivals,
+        across="collection",
+    )
+
+
+_UNCERTAINTY = Layout(
+    "LCR and CAR, by MSCP and by semantic entropy",
+    ("model", "retriever", "base", "method"),
+    (Slot((), "NDCG", "ndcg", {"k": None}), Slot((), "gain %", "ndcg", {"k": None}, over=_BASE)),
+    "among methods, per column",
+    optional=frozenset({"model", "retriever", "base"}),
+    rivals="method",
+    across="collection",
+)
+_CONFIDENCE = "Base rankings, and reranked by confidence"
+
 #: Layouts by the id of the table that an experiment names; `pairs` is Table 3 for any other data.
 LAYOUTS: dict[str, Layout] = {
     "authoritybench/1": _listwise(
@@ -209,7 +249,41 @@ LAYOUTS: dict[str, Layout] = {
     "authoritybench/aggregation": _AGGREGATION,
     "aggregation": _AGGREGATION,
     "pairs": _PAIRS,
+    "lcr/2": _reranked(_CONFIDENCE, "base", rivals="base", k=None),
+    "lcr/3": _reranked(_CONFIDENCE, "base", rivals="base", k=None),
+    "lcr/models": _reranked("LCR by model", "base", rivals="model", k=None),
+    "lcr/samples": _reranked("LCR by number of samples k", "base", "k", rivals="k"),
+    "lcr/uncertainty": _UNCERTAINTY,
+    "car/contriever": _reranked("CAR over Contriever", "base", rivals="base", method="car", k=None),
 }
+
+
+def fitted(layout: Layout, cells: Iterable[Mapping[str, Any]]) -> list[Layout]:
+    """The layout for these cells: with `across`, one for each NDCG among them, with its collections."""
+    across = layout.across
+    if across is None:
+        return [layout]
+    found: dict[str, dict[Any, None]] = {}
+    for cell in cells:
+        if cell["metric"].startswith("ndcg@"):
+            found.setdefault(cell["metric"], {})[cell.get(across)] = None
+    return [
+        replace(
+            layout,
+            title=f"{layout.title}: {metric_label(metric)} (%)",
+            slots=tuple(
+                replace(
+                    slot,
+                    groups=(display(across, value), *slot.groups),
+                    metric=metric,
+                    where={across: value, **slot.where},
+                )
+                for value in values
+                for slot in layout.slots
+            ),
+        )
+        for metric, values in found.items()
+    ]
 
 
 def display(dimension: str, value: Any) -> str:
@@ -220,7 +294,7 @@ def display(dimension: str, value: Any) -> str:
         return {"without": "w/o", "with": "w/"}.get(value, str(value))
     if dimension in ("difficulty", "domain"):
         return str(value).capitalize()
-    return str(value)
+    return dim_label("method", value, {}) if dimension == "method" else str(value)
 
 
 def judge_name(cell: Mapping[str, Any]) -> str | None:
@@ -228,7 +302,7 @@ def judge_name(cell: Mapping[str, Any]) -> str | None:
     judge, output = cell.get("judge"), cell.get("output")
     if judge is None:
         return None
-    name = _JUDGES.get((judge, output)) or " ".join(str(part) for part in (judge, output) if part)
+    name = judge_label(judge, output)
     if output == "score" and cell.get("aggregation") == "bubble":
         name += " (BubbleSort)"
     return name

@@ -34,6 +34,16 @@ _EXTRAS = {
     "unequal": "accuracy without pairs of equal levels, for which no answer is right",
     "eq.tied": "share of pairs of equal levels that got equal scores",
 }
+#: The tables of LCR of which little is known.
+_LCR_TABLES = ("lcr/2", "lcr/3")
+_CAR_NUMBERS = (
+    "The numbers are those of CAR (arXiv 2605.04495), the same group's follow-up, with exponential gain; "
+    "that its model and checkpoints were LCR's is likely, not known."
+)
+_UPPER_BOUND = (
+    "Thresholds of reranked numbers are the best on these very queries, so they cannot lose: an upper bound. "
+    "`authbench tune RUN` gives held-out thresholds and a shuffled control."
+)
 
 
 def headline(runs: Sequence[Run], table: str | None = None) -> str:
@@ -60,6 +70,7 @@ def footnotes(
         *_counted(table, policy),
         *(["low, high: 95 % bootstrap interval over items."] if intervals else []),
         *(_against_paper(table) if paper else []),
+        *_reranked(table, runs),
         *_caveats(table, runs),
     ]
 
@@ -91,7 +102,8 @@ def _counted(table: Table, policy: Policy) -> list[str]:
 
 def _policy(policy: Policy, items: str) -> str:
     if policy == "strict":
-        return f"Strict: {items} without a usable answer count as {'0' if items == 'lists' else 'wrong'}."
+        counted = "0" if items in ("lists", "queries") else "wrong"
+        return f"Strict: {items} without a usable answer count as {counted}."
     tied = " or with tied scores" if items == "pairs" else ""
     return f"Valid only: {items} without a usable answer{tied} are left out."
 
@@ -115,6 +127,8 @@ def _items(sources: Sequence[Mapping[str, Any]]) -> str:
     for source in sources:
         if source["metric"] in ("spearman", "kendall"):
             kinds.add("lists")
+        elif source["metric"].startswith("ndcg@"):
+            kinds.add("queries")
         elif source.get("difficulty"):
             kinds.add("pairs")
         elif source.get("filter"):
@@ -126,15 +140,51 @@ def _items(sources: Sequence[Mapping[str, Any]]) -> str:
 
 def _against_paper(table: Table) -> list[str]:
     compared = [cell for cell in table.cells() if cell.paper is not None]
+    known = []
+    if table.id in _LCR_TABLES:
+        known = [
+            "Of LCR's own table one row is known, an average over six unnamed BEIR sets: "
+            f"`authbench table {table.id}`."
+        ]
     if not compared:
-        return ["The papers have no numbers for these cells."]
+        return ["The papers have no numbers for these cells.", *known]
+    if table.id == "lcr/3":
+        known = [_CAR_NUMBERS, *known]
     judged = [cell.inside for cell in compared if cell.inside is not None]
     notes = ["paper, diff: the paper's number, and ours minus it."]
     if judged:
         notes.append(
             f"in CI: whether the paper's number lies in our 95 % interval: {sum(judged)} of {len(judged)}."
         )
+    return [*notes, *known]
+
+
+def _reranked(table: Table, runs: Sequence[Run]) -> list[str]:
+    """Of LCR: the gain of NDCG, and where the thresholds of reranked cells come from."""
+    metrics = {str(cell.source.get("metric")) for cell in table.cells() if cell.source.get("n") is not None}
+    measures = [metric.removesuffix("-gain") for metric in metrics if metric.startswith("ndcg@")]
+    if not measures:
+        return []
+    gains = {measure.partition("-")[2] or "linear" for measure in measures}
+    notes = [f"NDCG with {' or '.join(sorted(gains))} gain."]
+    if metrics & {f"{measure}-gain" for measure in measures}:
+        notes.append("gain %: relative, of the unrounded numbers.")
+    if {cell.source.get("method") for cell in table.cells()} - {None, "base"}:
+        fixed = [value for run in runs if (value := _fixed_thresholds(run)) is not None]
+        if fixed:
+            notes.append(f"+LCR: thresholds fixed at {'; '.join(dict.fromkeys(fixed))}.")
+        if len(fixed) < len(runs):
+            notes.append(_UPPER_BOUND)
     return notes
+
+
+def _fixed_thresholds(run: Run) -> str | None:
+    """The thresholds that a run was given; None where they are the best of a grid."""
+    found = (run.run.get("config") or {}).get("thresholds")
+    fixed = found.get("fixed") if isinstance(found, Mapping) else None
+    if not isinstance(fixed, Mapping):
+        return None
+    return ", ".join(f"T_{name} {value:g}" for name, value in fixed.items())
 
 
 def _caveats(table: Table, runs: Sequence[Run]) -> list[str]:

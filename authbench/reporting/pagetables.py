@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from authbench.reporting.formats import header_spans
-from authbench.reporting.grid import Cell, Row, Table, percent
+from authbench.reporting.grid import Cell, Row, Table, Unit, change, percent, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +75,17 @@ def _row(table: Table, row: Row) -> PageRow:
     return PageRow(tuple(row.labels), cells, row.span)
 
 
-def _cell(cell: Cell | None, unit: str) -> PageCell | None:
+def _cell(cell: Cell | None, unit: Unit) -> PageCell | None:
     if cell is None or cell.value is None:
         return None
-    if unit == "count":
-        return PageCell(f"{cell.value:,.0f}")
     known = cell.low is not None and cell.high is not None
     return PageCell(
-        text=percent(cell.value),
+        text=shown(cell.value, unit),
         mark=cell.mark or "",
         interval=f"{percent(cell.low)} – {percent(cell.high)}" if known else "",
         extras=tuple((name, percent(extra.value)) for name, extra in cell.extras.items()),
-        paper="" if cell.paper is None else percent(cell.paper),
-        difference="" if cell.difference is None else f"{100 * cell.difference:+.2f}",
+        paper="" if cell.paper is None else shown(cell.paper, unit),
+        difference="" if cell.difference is None else change(cell.difference),
         inside=cell.inside,
         invalid=f"{100 * cell.invalid:.1f} % invalid" if cell.invalid else "",
     )

@@ -27,10 +27,16 @@ _FIXED: dict[str, dict[str, Any]] = {
     "authoritybench/4": {"dataset": "entityauth", "scale": "fine", "context": "without"},
     "authoritybench/5": {"dataset": "ragauth"},
     "authoritybench/6": {"dataset": "entityauth", "scale": "coarse", "context": "without"},
-    "lcr/2": {"retriever": "bm25"},
-    "lcr/3": {"retriever": "contriever"},
-    "car/contriever": {"retriever": "contriever"},
+    "lcr/2": {"retriever": "bm25", "k": None},
+    "lcr/3": {"retriever": "contriever", "k": None},
+    "car/contriever": {"retriever": "contriever", "k": None},
 }
+#: Further tables with numbers for the cells of one.
+_ALSO = {"lcr/3": ("car/contriever",)}
+#: CAR's table names no model; its group's default is taken.
+_MODELS = {"car/contriever": "Qwen2.5-7B-Instruct"}
+#: Collections on which both gains of NDCG are the same: grades are 0 and 1.
+_BINARY = ("nq", "fever", "scidocs")
 _AGGREGATION = {("pair", "score"): "average", ("pair", "rank"): "bubble"}
 
 
@@ -91,11 +97,27 @@ def paper_value(table: str | None, cell: Mapping[str, Any], paper_name: str | No
     """
     if paper_name is None:
         return None
-    for name in [table] if table is not None and table in _FIXED else _tables_of(cell):
-        value = _index(name).get(_key(name, cell, paper_name, str(cell.get("metric"))))
+    tables = [table, *_ALSO.get(table, ())] if table is not None and table in _FIXED else _tables_of(cell)
+    for name in tables:
+        value = _index(name).get(_key(name, *_as_printed(name, cell), paper_name))
         if value is not None and _comparable(name, cell):
             return value
     return None
+
+
+def _as_printed(table: str, cell: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """A cell and its measure under the names that a table has; another measure stays another.
+
+    Tables of retrieval say NDCG@5. CAR's is with exponential gain, so a linear one is comparable where grades
+    are binary; LCR's gain is unknown, and either is taken.
+    """
+    metric = str(cell.get("metric"))
+    if table.startswith("authoritybench/"):
+        return cell, metric
+    collection = str(cell.get("collection")).removeprefix("beir/").removesuffix("/test")
+    measure, _, gain = metric.partition("-")
+    alike = gain == "exponential" or collection in _BINARY or table.startswith("lcr/")
+    return {**cell, "collection": collection}, measure if alike else metric + "-linear"
 
 
 def short_name(name: str) -> str:
@@ -179,12 +201,12 @@ def _tables_of(cell: Mapping[str, Any]) -> list[str]:
 @cache
 def _index(table: str) -> dict[tuple[Any, ...], float]:
     return {
-        _key(table, value.dims, str(value.dims.get("model") or ""), value.metric): value.value
+        _key(table, value.dims, value.metric, value.dims.get("model") or _MODELS.get(table, "")): value.value
         for value in paper_table(table)
     }
 
 
-def _key(table: str, dims: Mapping[str, Any], model: str, metric: str) -> tuple[Any, ...]:
+def _key(table: str, dims: Mapping[str, Any], metric: str, model: str) -> tuple[Any, ...]:
     names = paper_table(table)[0].dims
     judged = (dims.get("judge"), dims.get("output"))
     # The paper's numbers are those of one aggregation; another one has no number there.

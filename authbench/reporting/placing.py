@@ -53,19 +53,40 @@ class Placed:
 
 
 def place(runs: Sequence[Run], policy: Policy) -> list[Placed]:
-    """All cells under a policy. Models are named as in the paper; equal names get their results folder's."""
+    """All cells under a policy. Models are named as in the paper; runs of one name that have a cell in common
+    also get the name of their results folder, while runs over other collections are one model's."""
     names = [run.paper_name or run.model for run in runs]
-    twice = {name for name, count in Counter(names).items() if count > 1}
+    twice = _ambiguous(runs, names)
     placed = []
     for run, name in zip(runs, names, strict=True):
         label = f"{name} [{run.path.resolve().parent.parent.name}]" if name in twice else name
         totals = {_identity(cell): cell.get("n") for cell in run.cells if cell["policy"] == "strict"}
         placed += [
-            Placed(run, label, cell, totals.get(_identity(cell)))
+            Placed(run, label, cell, totals.get(_identity(cell)), _all_samples(run, cell))
             for cell in run.cells
             if cell["policy"] == policy
         ]
     return placed
+
+
+def _ambiguous(runs: Sequence[Run], names: Sequence[str]) -> set[str]:
+    """Names under which two runs have the same cell."""
+    owned = Counter(
+        (name, identity)
+        for run, name in zip(runs, names, strict=True)
+        for identity in {_identity(cell) for cell in run.cells}
+    )
+    return {name for (name, _), count in owned.items() if count > 1}
+
+
+def _all_samples(run: Run, cell: Mapping[str, Any]) -> dict[str, Any]:
+    """LCR by number of samples: a reranked cell without a number is that of all of them."""
+    config = run.run.get("config")
+    confidence = config.get("confidence") if isinstance(config, Mapping) else None
+    if not isinstance(confidence, Mapping) or not confidence.get("at"):
+        return {}
+    reranked = cell.get("method") not in (None, "base") and cell.get("k") is None
+    return {"k": confidence["samples"]} if reranked else {}
 
 
 def _identity(cell: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import product
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from authbench.measures.resampling import Policy
 from authbench.reporting import formats
+from authbench.reporting.filling import constants, fill
 from authbench.reporting.grid import Cell, Column, Row, Table, mark_best
-from authbench.reporting.layouts import DIMENSIONS, HEADINGS, LAYOUTS, METRICS, Layout, Slot, display
+from authbench.reporting.layouts import DIMENSIONS, HEADINGS, LAYOUTS, METRICS, Layout, display, fitted
 from authbench.reporting.notes import footnotes, headline
 from authbench.reporting.paper import short_name
 from authbench.reporting.placing import Options, Placed, make_cell, place, values_of, with_judge_name
@@ -100,100 +100,17 @@ def build_tables(runs: Sequence[Run], options: Options | None = None) -> list[Ta
 def _laid_out(
     table: str, layout: Layout, runs: Sequence[Run], placed: Sequence[Placed], options: Options
 ) -> list[Table]:
-    """The paper's table, once for each data set (or other dimension) that it has no place for."""
+    """The paper's table, and what it has no place for in one of its own."""
     if layout.short_models:
         placed = [replace(entry, model=short_name(entry.model)) for entry in placed]
-    metrics = {*(slot.metric for slot in layout.slots), *layout.extras}
-    unused = [entry for entry in placed if entry.cell["metric"] not in metrics]
-    placed = [entry for entry in placed if entry.cell["metric"] in metrics]
-    others = [name for name in DIMENSIONS if name not in layout.placed]
-    varying = [name for name in others if len({entry.get(name) for entry in placed}) > 1]
-    parts: dict[tuple[Any, ...], list[Placed]] = {}
-    for entry in placed:
-        parts.setdefault(tuple(entry.get(name) for name in varying), []).append(entry)
-    tables = []
-    for values, entries in parts.items():
-        said = [display(n, v) for n, v in zip(varying, values, strict=True) if v is not None]
-        title = " · ".join([layout.title, *said])
-        made, used = _part(table, f"{headline(runs, table)}{title}", layout, runs, entries, options)
-        if used:
-            tables.append(made)
-        unused += [entry for entry in entries if entry not in used and not _elsewhere(layout, entry)]
-    if unused:
-        title = f"{headline(runs, table)}Further results"
-        tables.append(_generic(table, title, runs, unused, options))
+    title = headline(runs, table)
+    tables: list[Table] = []
+    for each in fitted(layout, [entry.cell for entry in placed]):
+        made, placed = fill(table, title, each, placed, options)
+        tables += [_noted(part, runs, options) for part in made]
+    if placed:
+        tables.append(_generic(table, f"{title}Further results", runs, placed, options))
     return tables
-
-
-def _elsewhere(layout: Layout, entry: Placed) -> bool:
-    return bool(layout.elsewhere) and entry.fits(layout.elsewhere)
-
-
-def _part(
-    table: str,
-    title: str,
-    layout: Layout,
-    runs: Sequence[Run],
-    entries: Sequence[Placed],
-    options: Options,
-) -> tuple[Table, set[Placed]]:
-    """One table in the paper's layout, and the cells that found a place in it."""
-    values = {name: values_of(name, entries) for name in layout.stub}
-    stub = [name for name in layout.stub if name not in layout.optional or len(values[name]) > 1]
-    used: set[Placed] = set()
-    rows: list[Row] = []
-    for combination in product(*(values[name] for name in stub)):
-        where = dict(zip(stub, combination, strict=True))
-        here = [entry for entry in entries if all(entry.get(name) == v for name, v in where.items())]
-        labels = tuple(display(name, value) for name, value in where.items())
-        single = layout.span is not None and where[layout.stub[-1]] is None
-        if single and layout.span is not None:
-            name, dims = layout.span
-            spanning = Slot((), name, layout.slots[0].metric, dims)
-            rows.append(Row(labels, (_fill(spanning, layout, here, used, options),), span=name))
-        else:
-            cells = tuple(_fill(slot, layout, here, used, options) for slot in layout.slots)
-            rows.append(Row(labels, cells))
-    metrics = dict.fromkeys(slot.metric for slot in layout.slots)
-    contests = [
-        [(i, j) for j, slot in enumerate(layout.slots) if slot.metric == metric]
-        for i, row in enumerate(rows)
-        if row.span is None
-        for metric in metrics
-    ]
-    made = Table(
-        id=table,
-        title=title,
-        stub=tuple(HEADINGS[name] for name in stub),
-        columns=tuple(Column(slot.groups, slot.label) for slot in layout.slots),
-        rows=tuple(mark_best(rows, contests, layout.second)),
-        among=layout.among,
-        second=layout.second,
-    )
-    return _noted(made, runs, options), used
-
-
-def _fill(
-    slot: Slot, layout: Layout, entries: Sequence[Placed], used: set[Placed], options: Options
-) -> Cell | None:
-    found = None
-    for entry in entries:
-        if not entry.fits(slot.where):
-            continue
-        metric = entry.cell["metric"]
-        if metric == slot.metric and found is None:
-            found = entry
-            used.add(entry)
-        elif metric in layout.extras:
-            used.add(entry)
-    if found is None:
-        return None
-    extras = {
-        layout.extras[entry.cell["metric"]]: entry
-        for entry in entries
-        if entry.fits(slot.where) and entry.cell["metric"] in layout.extras
-    }
-    return make_cell(found, options, extras)
 
 
 def _generic(
@@ -235,17 +152,12 @@ def _generic(
         rows=tuple(mark_best(rows, contests.values(), second=True) if competitor else rows),
         among=None if competitor is None else f"among {_plural(competitor)}",
     )
-    constants = {
-        name: found[0]
-        for name in DIMENSIONS
-        if name not in stub and len(found := values_of(name, entries)) == 1 and found[0] is not None
-    }
-    said = "; ".join(f"{HEADINGS.get(n, n)}: {display(n, v)}" for n, v in constants.items())
-    return _noted(replace(made, notes=(f"{said}.",) if said else ()), runs, options)
+    said = constants([name for name in DIMENSIONS if name not in stub], entries)
+    return _noted(replace(made, notes=said), runs, options)
 
 
 def _plural(dimension: str) -> str:
-    return "bases" if dimension == "base" else f"{HEADINGS.get(dimension, dimension).lower()}s"
+    return f"{HEADINGS.get(dimension, dimension).lower()}s"
 
 
 def _noted(table: Table, runs: Sequence[Run], options: Options) -> Table:
@@ -254,9 +166,14 @@ def _noted(table: Table, runs: Sequence[Run], options: Options) -> Table:
 
 
 def _cost(table: str, runs: Sequence[Run], placed: Sequence[Placed]) -> list[Table]:
-    """What the answers of each judge (or filter, or method) cost; aggregations share their calls."""
+    """What the answers of each judge (or filter, or base ranking) cost; aggregations share their calls, as
+    does all that is reranked from one ranking."""
     entries = [
         with_judge_name(entry, aggregations=False) for entry in placed if entry.cell.get("calls") is not None
+    ]
+    entries = [
+        entry if entry.get("base") is None else replace(entry, shown={"method": None, "k": None})
+        for entry in entries
     ]
     if not entries:
         return []

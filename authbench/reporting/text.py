@@ -109,7 +109,10 @@ def _fit(table: Table, options: Options, width: int, styled: bool) -> tuple[list
     for form in forms:
         if form.width <= width:
             return [_airy(form, width)], form.width
-    return _split(_hung(block, _widest(block), width), width), min(form.width for form in forms)
+    forms.append(_hung(block, _widest(block), width))
+    parts = [_split(form, width) for form in forms]
+    fewest = min(parts, key=lambda blocks: (any(block.width > width for block in blocks), len(blocks)))
+    return fewest, min(form.width for form in forms)
 
 
 def _widest(block: Block) -> int:

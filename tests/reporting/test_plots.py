@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import xml.etree.ElementTree as ET
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from authbench.reporting.facts.lcr import lcr_facts
 from authbench.reporting.facts.lists import list_facts
 from authbench.reporting.facts.pairs import pair_facts, sides_of
 from authbench.reporting.facts.rag import rag_facts
+from authbench.reporting.facts.records import GroupFacts
 from authbench.reporting.itemfiles import Answer, Item
 from authbench.reporting.plots.cost import Point, cost_points, front
 from authbench.reporting.plots.files import draw, write_plot
@@ -203,6 +205,42 @@ def test_what_lcr_moves_by_hand(tmp_path: Path) -> None:
     # T_query 0 opens no gate: that is the base ranking.
     assert surface.by_gate[0] == pytest.approx(surface.base)
     assert np.isnan(surface.pairs[0, 4]) and not np.isnan(surface.pairs[4, 0])
+
+
+def test_confidence_by_grade_says_its_correlations_and_what_nobody_judged(tmp_path: Path) -> None:
+    config = {
+        "task": "lcr",
+        "dataset": {"name": "c", "depth": 3},
+        "models": ["m"],
+        "confidence": {"samples": 4},
+        "thresholds": {"fixed": {"query": 0.9, "upper": 0.75, "lower": 0.25}, "folds": 2},
+    }
+    run = Run(tmp_path, {"task": "lcr", "config": config}, [])
+    group = "c/first/retriever"
+    dims = {"model": "m", "collection": "c", "retriever": "first", "base": "retriever"}
+
+    def words(*items: Item) -> tuple[list[str], ET.Element]:
+        facts = lcr_facts(run, group, items)
+        svg = KINDS["confidence"].draw(
+            [run], [GroupFacts(run, group, dims, len(items), 0, Counter(), **facts)]
+        )
+        assert svg is not None
+        root = ET.fromstring(svg.render(theme_css()))
+        return [e.text or "" for e in root.iter("{http://www.w3.org/2000/svg}text")], root
+
+    # Grades 0, 1 and 0, 2 with counts 1, 2 and 1, 4: in the same order, over all and in each query.
+    said, root = words(lcr_item("a", 1, [1, 2, 4], [0, 1, None]), lcr_item("b", 1, [1, 4, 2], [0, 2, None]))
+    assert "Spearman +1.00, tau-b +1.00 over all judged" in said
+    assert "tau-b within queries +1.00 [+1.00, +1.00]" in said and "mean confidence" in said
+    marks = [(e.get("class"), e[0].text) for e in root.iter("{http://www.w3.org/2000/svg}circle")]
+    assert marks == [
+        ("f0", "grade 0: 0.250, 2 documents"),
+        ("f0", "grade 1: 0.500, 1 documents"),
+        ("f0", "grade 2: 1.000, 1 documents"),
+        ("e", "not judged: 0.750, 2 documents"),
+    ]
+    said, _ = words(lcr_item("a", 1, [2, 2, 2], [0, 1, None]))
+    assert "no correlation: all grades or all confidences are equal" in said
 
 
 # -- drawing ----------------------------------------------------------------------------------------------

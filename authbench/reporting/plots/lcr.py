@@ -40,39 +40,65 @@ def confidence(groups: Sequence[GroupFacts]) -> Svg | None:
     stages = {name: own[0][1] for name, own in _sections(_found(groups)).items()}
     if not stages:
         return None
-    panels = lay_out([("", len(stages))], 150, above=44, below=46, least=240, most=420)
+    panels = lay_out([("", len(stages))], 150, above=58, below=46, least=240, most=420, left=48)
     svg = Svg(WIDTH, panels.bottom, "Confidence by relevance grade", _correlated(stages))
-    for (name, facts), (x, y) in zip(stages.items(), panels.places[0], strict=True):
-        svg.text(x - 30, y - 26, clipped(name, int(panels.width / 6.5)), "h")
-        within = facts.correlation.within
-        if within.value is not None:
-            said = f"tau within queries {within.value:+.2f}"
-            if within.low is not None and within.high is not None:
-                said += f" [{within.low:+.2f}, {within.high:+.2f}]"
-            svg.text(x - 30, y - 10, said, "s")
-        scale = Scale(0, 1, y + panels.height, y)
-        y_axis(svg, scale, x, x + panels.width)
-        step = panels.width / len(facts.grades)
-        for number, row in enumerate(facts.grades):
-            at = x + (number + 0.5) * step
-            mean = row.confidence
-            if mean.low is not None and mean.high is not None:
-                svg.line(at, scale(mean.low), at, scale(mean.high), "l0")
-            grade = "not judged" if row.grade is None else f"grade {row.grade}"
-            if mean.value is not None:
-                tip = f"{grade}: {mean.value:.3f}, {row.n:,} documents"
-                svg.marker(at, scale(mean.value), "circle", "f0", 5, tip=tip)
-            svg.text(at, y + panels.height + 14, grade, "s", "middle")
-            svg.text(at, y + panels.height + 28, f"n = {row.n:,}", "s", "middle")
+    for (name, facts), place in zip(stages.items(), panels.places[0], strict=True):
+        _confidence_panel(svg, panels, place, name, facts)
     return svg
 
 
+def _confidence_panel(
+    svg: Svg, panels: Panels, place: tuple[float, float], name: str, facts: LcrFacts
+) -> None:
+    """Means with intervals; what nobody judged is no grade, so its mark is hollow."""
+    x, y = place
+    svg.text(x - 40, y - 42, clipped(name, int(panels.width / 6.5)), "h")
+    svg.text(x - 40, y - 26, _over_all(facts), "s")
+    svg.text(x - 40, y - 12, _within(facts), "s")
+    scale = Scale(0, 1, y + panels.height, y)
+    y_axis(svg, scale, x, x + panels.width)
+    _turned(svg, x - 36, y + panels.height / 2, "mean confidence")
+    step = panels.width / len(facts.grades)
+    for number, row in enumerate(facts.grades):
+        at = x + (number + 0.5) * step
+        mean = row.confidence
+        grade = "not judged" if row.grade is None else f"grade {row.grade}"
+        if mean.low is not None and mean.high is not None:
+            svg.line(at, scale(mean.low), at, scale(mean.high), "a" if row.grade is None else "l0")
+        if mean.value is not None:
+            tip = f"{grade}: {mean.value:.3f}, {row.n:,} documents"
+            klass = "e" if row.grade is None else "f0"
+            svg.marker(at, scale(mean.value), "circle", klass, 5, tip=tip)
+        svg.text(at, y + panels.height + 14, grade, "s", "middle")
+        svg.text(at, y + panels.height + 28, f"n = {row.n:,}", "s", "middle")
+
+
+def _over_all(facts: LcrFacts) -> str:
+    """The correlations over all judged documents in words."""
+    rho, tau = facts.correlation.spearman, facts.correlation.kendall
+    if rho is None or tau is None:
+        return "no correlation: all grades or all confidences are equal"
+    return f"Spearman {rho:+.2f}, tau-b {tau:+.2f} over all judged"
+
+
+def _within(facts: LcrFacts) -> str:
+    """The correlation that a reranker can use, with its interval."""
+    within = facts.correlation.within
+    if within.value is None:
+        return "no tau-b within queries"
+    said = f"tau-b within queries {within.value:+.2f}"
+    if within.low is None or within.high is None:
+        return said
+    return f"{said} [{within.low:+.2f}, {within.high:+.2f}]"
+
+
+def _turned(svg: Svg, x: float, y: float, text: str) -> None:
+    """A text that is read upwards, around a place."""
+    svg.text(x, y, text, "s", "middle", transform=f"rotate(-90 {x:.1f} {y:.1f})")
+
+
 def _correlated(stages: dict[str, LcrFacts]) -> str:
-    words = []
-    for name, facts in stages.items():
-        rho = facts.correlation.spearman
-        words.append(f"{name}: Spearman over all documents {'undefined' if rho is None else f'{rho:+.2f}'}")
-    return "; ".join(words) + "."
+    return "; ".join(f"{name}: {_over_all(facts)}, {_within(facts)}" for name, facts in stages.items()) + "."
 
 
 def thresholds(groups: Sequence[GroupFacts]) -> Svg | None:
@@ -129,9 +155,7 @@ def _surface(svg: Svg, x: float, y: float, panels: Panels, surface: Thresholding
         svg.text(x + (place + 0.5) * step, y + size + 13, f"{surface.values[place]:g}", "s", "middle")
         svg.text(x - 5, y + (count - 0.5 - place) * step + 4, f"{surface.values[place]:g}", "s", "end")
     svg.text(x + size / 2, y + size + 28, "T_lower", "s", "middle")
-    middle = (x - 32, y + size / 2)
-    turned = f"rotate(-90 {middle[0]:.1f} {middle[1]:.1f})"
-    svg.text(*middle, "T_upper", "s", "middle", transform=turned)
+    _turned(svg, x - 32, y + size / 2, "T_upper")
 
 
 def _gates(svg: Svg, place: tuple[float, float], panels: Panels, surface: Thresholding) -> None:
