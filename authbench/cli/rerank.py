@@ -83,7 +83,8 @@ def _rerank(
     settings = experiment.settings
     if not isinstance(settings, LcrExperiment):
         raise ConfigError(f"{experiment.path}: task is {settings.task}; rerank needs an experiment of lcr")
-    stage, rankings = rankings_of(experiment, settings, results, limit)
+    left_out: dict[str, str] = {}
+    stage, rankings = rankings_of(experiment, settings, results, left_out, limit)
     if not quiet:
         for note in stage.notes:
             click.echo(f"note: {note}", err=True)
@@ -108,6 +109,8 @@ def _rerank(
                 "file": str(path),
             }
         )
+    for name, why in left_out.items():
+        click.echo(f"note: {name} is left out: {why}", err=True)
     return rows
 
 

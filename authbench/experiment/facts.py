@@ -46,6 +46,7 @@ def opening_facts(
         "data": asdict(task.data()),
         "prompts": prompt_set_hash(),
         "truncated": dict(task.fitter.truncated),
+        "left_out": dict(task.left_out),
         "versions": provenance.versions(),
         "git": provenance.git(),
         "machine": provenance.machine(),
@@ -83,6 +84,7 @@ def measured_facts(
         "failed_items": len(errors),
         "errors": sorted(set(errors))[:5],
         "truncated": dict(task.fitter.truncated),
+        "left_out": dict(task.left_out),
         "seconds_by_group": {
             group.id: round(sum(c.response.seconds for e in answered.get(group.id, ()) for c in e.calls), 3)
             for group in task.groups()

@@ -84,6 +84,7 @@ def _prepare(facts: Mapping[str, Any], engine: RecordedEngine, folder: RunFolder
     job = Job(experiment, model, facts["engine"]["name"], facts["engine"].get("settings", {}))
     fitter = Fitter(engine, text_chars=settings.text_chars, recorded=facts.get("truncated", {}))
     task = make_task(settings, fitter)
+    task.left_out.update(facts.get("left_out", {}))
     return Prepared(job, task, task.groups())
 
 

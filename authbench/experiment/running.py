@@ -115,7 +115,7 @@ def run(experiments: Sequence[Experiment], options: Options, observer: Observer 
     done: list[Done] = []
     with ExitStack() as engines:
         waiting = [_prepare_batch(batch, options, engines) for batch in batches(jobs)]
-        for note in dict.fromkeys(n for _, batch in waiting for p in batch for n in p.task.data().notes):
+        for note in dict.fromkeys(n for _, batch in waiting for p in batch for n in _notes(p.task)):
             observer.note(note)
         with Store(options.results / STORE_FILE) as store:
             if store.repaired:
@@ -125,6 +125,13 @@ def run(experiments: Sequence[Experiment], options: Options, observer: Observer 
                 with closing(engine):
                     done += _run_batch(engine, batch, store, options, observer)
     return done
+
+
+def _notes(task: Task) -> Iterator[str]:
+    """What a person should know before the run."""
+    yield from task.data().notes
+    for name, why in task.left_out.items():
+        yield f"{name} is left out: {why}"
 
 
 def _prepare_batch(

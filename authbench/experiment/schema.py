@@ -277,6 +277,8 @@ class LcrExperiment(Base):
         thresholds: see `Thresholds`.
         confidence: see `Confidence`.
         checkpoints: of the base rerankers with models of their own.
+        missing: what happens where the library or the checkpoint of one of these is not there: `error`, or
+            `leave_out`, the base ranking, which is said in the results. A later run of the same adds it.
         gain: of NDCG: `linear`, the grade, or `exponential`, 2^grade - 1. The paper does not say.
         cutoff: of NDCG.
     """
@@ -289,6 +291,7 @@ class LcrExperiment(Base):
     yesno: YesNoOptions = YesNoOptions()
     rankgpt: RankGptOptions = RankGptOptions()
     checkpoints: Checkpoints = Checkpoints()
+    missing: Literal["error", "leave_out"] = "error"
     gain: Literal["linear", "exponential"] = "linear"
     cutoff: int = Field(default=5, ge=1)
 

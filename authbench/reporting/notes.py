@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from authbench.measures.resampling import Policy
@@ -71,8 +71,16 @@ def footnotes(
         *(["low, high: 95 % bootstrap interval over items."] if intervals else []),
         *(_against_paper(table) if paper else []),
         *_reranked(table, runs),
+        *_left_out(runs),
         *_caveats(table, runs),
     ]
+
+
+def _left_out(runs: Sequence[Run]) -> Iterator[str]:
+    """What a machine could not do of an experiment."""
+    said = {name: why for run in runs for name, why in (run.run.get("left_out") or {}).items()}
+    for name, why in said.items():
+        yield f"{name} is left out: {why}."
 
 
 def _experiment_title(run: Run) -> str:

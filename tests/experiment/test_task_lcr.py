@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from engine_double import DoubleEngine, watch_lengths
 
-from authbench.errors import ConfigError, DataError
+from authbench.errors import ConfigError, DataError, EngineError
 from authbench.experiment.fitting import Fitter
 from authbench.experiment.loading import Experiment, load_experiment
 from authbench.experiment.rescoring import rescore
@@ -27,6 +27,8 @@ from authbench.experiment.tasks.lcr_items import to_points, to_query
 from authbench.experiment.tasks.lcr_tuning import Choice, grades_of, tune_runs
 from authbench.lcr.tuning import Tuned
 from authbench.reporting.itemfiles import read_items
+from authbench.reporting.results import load_run
+from authbench.reporting.tables import render_tables
 from authbench.reranking.common import Candidate
 from authbench.runtime.engine import Capabilities
 
@@ -370,3 +372,24 @@ def test_no_request_of_any_round_is_longer_than_the_engine_is_told(
     bases = ["retriever", "yesno", "qlm", "rankgpt"]
     run([experiment(beir, bases=bases, rankgpt={"window": 3, "step": 2})], Options(tmp_path / "r"))
     assert len(told) == 1 and max(asked) <= told[0]
+
+
+def test_a_base_that_cannot_be_had_is_an_error_or_left_out_and_said(beir: Path, tmp_path: Path) -> None:
+    nowhere: dict[str, Any] = {
+        "bases": ["retriever", "rankt5"],
+        "checkpoints": {"rankt5": str(tmp_path / "nowhere")},
+    }
+    with pytest.raises((ConfigError, EngineError), match=r"bases: rankt5: "):
+        run([experiment(beir, **nowhere)], Options(tmp_path / "r"))
+    done = run([experiment(beir, **nowhere, missing="leave_out")], Options(tmp_path / "r"))
+    facts = json.loads(done[0].folder.run.read_text())
+    assert list(facts["left_out"]) == ["rankt5"] and facts["status"] == "complete"
+    assert {base for base, _, _ in cells(tmp_path / "r")} == {"retriever"}
+    table = render_tables([load_run(done[0].folder.path)], "md")
+    assert f"rankt5 is left out: {facts['left_out']['rankt5']}." in table
+    before = done[0].folder.items.read_bytes()
+    rescore(done[0].folder.path)
+    assert done[0].folder.items.read_bytes() == before
+    with pytest.raises(ConfigError, match="none can be had here"):
+        only = {**nowhere, "bases": ["rankt5"], "missing": "leave_out"}
+        run([experiment(beir, **only)], Options(tmp_path / "other"))

@@ -100,6 +100,9 @@ class Task(ABC):
 
     def __init__(self, settings: Base, fitter: Fitter) -> None:
         self.fitter = fitter
+        #: What this machine cannot do of the experiment, with why: it has no groups. `check_fit` finds out;
+        #: `authbench score` leaves out what the run did.
+        self.left_out: dict[str, str] = {}
 
     def check_fit(self, limit: int | None) -> None:
         """Decide for every item what of its texts fits the model, before any weights are loaded.

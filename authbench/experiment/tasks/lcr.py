@@ -8,10 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from authbench.errors import ConfigError
 from authbench.experiment.fitting import Fitter
 from authbench.experiment.schema import LcrExperiment
 from authbench.experiment.tasks.base import DataUse, Group, Record, Task, Unit, first_round
-from authbench.experiment.tasks.lcr_bases import ASKED, ScoredRanking, ask, check_engine, scoring_of
+from authbench.experiment.tasks.lcr_bases import (
+    ASKED,
+    ScoredRanking,
+    ask,
+    check_engine,
+    score_or_leave_out,
+    scoring_of,
+)
 from authbench.experiment.tasks.lcr_data import first_stage
 from authbench.experiment.tasks.lcr_items import Measure, kept, to_query
 from authbench.lcr.assess import assess
@@ -65,6 +73,8 @@ class LcrTask(Task):
                 self._budget(query, "rankgpt")
         for base in self._scored:
             self._score_all(base, chosen)
+        if not self.groups():
+            raise ConfigError(f"bases: none can be had here: {'; '.join(self.left_out.values())}")
 
     def groups(self) -> Sequence[Group]:
         """A group a base ranking, in the order of the configuration."""
@@ -75,6 +85,7 @@ class LcrTask(Task):
                 {"collection": dataset.name, "retriever": dataset.retriever, "base": base},
             )
             for base in self.settings.bases
+            if base not in self.left_out
         ]
 
     def size(self, group: Group) -> int:
@@ -130,6 +141,8 @@ class LcrTask(Task):
         if base in self._scored and candidates:
             if query not in self._rankings[base]:
                 self._score_all(base, [query])
+            if base in self.left_out:  # when a run is scored again, and its cache is gone
+                raise ConfigError(f"bases: {base}: {self.left_out[base]}")
             reranked = self._rankings[base][query]
             return {"order": reranked.order, "scores": reranked.scores}
         return {"order": [candidate.id for candidate in candidates]}
@@ -146,7 +159,10 @@ class LcrTask(Task):
 
     def _score_all(self, base: str, queries: Sequence[str]) -> None:
         candidates = {query: self.candidates(query) for query in queries}
-        self._rankings[base] |= self._scored[base].rerank(self._queries, candidates)
+        policy = self.settings.missing
+        self._rankings[base] |= score_or_leave_out(
+            self._scored[base], self._queries, candidates, policy, self.left_out
+        )
 
     def _budget(self, query: str, base: str | None = None) -> int | None:
         """Characters of each text in prompts of one document, or in RankGPT's windows."""

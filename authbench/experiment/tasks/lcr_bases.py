@@ -14,7 +14,7 @@ from typing import Literal
 
 from authbench.data.digests import write_atomically
 from authbench.engines.registry import engines_that_can
-from authbench.errors import ConfigError
+from authbench.errors import ConfigError, EngineError
 from authbench.experiment.schema import LcrExperiment
 from authbench.paths import cache_dir
 from authbench.reranking.common import Candidate, PairScorer, Reranked, order_by, rerank_all
@@ -79,6 +79,28 @@ def ask(
     return rank_gpt(query, candidates, RankGptSettings(windows.window, windows.step, text_budget))
 
 
+def score_or_leave_out(
+    ranking: ScoredRanking,
+    queries: Mapping[str, str],
+    candidates: Mapping[str, Sequence[Candidate]],
+    missing: Literal["error", "leave_out"],
+    left_out: dict[str, str],
+) -> dict[str, Reranked]:
+    """`ScoredRanking.rerank`, under the policy for a library or a checkpoint that is not there.
+
+    Under `leave_out` the ranking is empty then, and `left_out` says why.
+    """
+    try:
+        return ranking.rerank(queries, candidates)
+    except (ConfigError, EngineError) as error:
+        what, _, way_out = str(error).partition("\n")
+        if missing == "leave_out":
+            left_out[ranking.base] = what
+            return {}
+        way_out = way_out or "or leave it out: --set missing=leave_out"
+        raise type(error)(f"bases: {ranking.base}: {what}\n{way_out}") from None
+
+
 class ScoredRanking:
     """A base ranking by a model of its own.
 
@@ -89,7 +111,7 @@ class ScoredRanking:
     """
 
     def __init__(self, base: str, checkpoint: str | None, folder: Path | None = None) -> None:
-        self._base = base
+        self.base = base
         self._checkpoint = checkpoint
         self._folder = folder or cache_dir("rerankings")
         self._name: str | None = None
@@ -104,7 +126,7 @@ class ScoredRanking:
         scores = {query: self._known(queries[query], found) for query, found in candidates.items()}
         missing = {query: candidates[query] for query, known in scores.items() if known is None}
         if missing:
-            made = rerank_all(_scorer(self._base, self._checkpoint), queries, missing)
+            made = rerank_all(_scorer(self.base, self._checkpoint), queries, missing)
             for query, reranked in made.items():
                 scores[query] = reranked.scores
                 path = self._path(queries[query], candidates[query])
@@ -126,14 +148,14 @@ class ScoredRanking:
         return scores if isinstance(scores, list) and len(scores) == len(candidates) else None
 
     def _path(self, query: str, candidates: Sequence[Candidate]) -> Path:
-        facts = [self._base, self._weights(), query, [candidate.text for candidate in candidates]]
+        facts = [self.base, self._weights(), query, [candidate.text for candidate in candidates]]
         return self._folder / f"{hashlib.sha256(json.dumps(facts).encode()).hexdigest()}.json"
 
     def _weights(self) -> str:
         if self._name is None:
             from authbench.retrieval.checkpoints import fingerprint, locate, require
 
-            checkpoint = self._checkpoint or _default(self._base)
+            checkpoint = self._checkpoint or _default(self.base)
             if not Path(locate(checkpoint)).is_dir():
                 require("transformers")  # which finds the hub's commit
             self._name = fingerprint(checkpoint)

@@ -15,7 +15,7 @@ from authbench.experiment.loading import Experiment
 from authbench.experiment.schema import LcrExperiment
 from authbench.experiment.tasks.base import Group, Unit
 from authbench.experiment.tasks.lcr import LcrTask
-from authbench.experiment.tasks.lcr_bases import ASKED, ScoredRanking
+from authbench.experiment.tasks.lcr_bases import ASKED, ScoredRanking, score_or_leave_out
 from authbench.experiment.tasks.lcr_data import FirstStage, first_stage
 from authbench.measures.ndcg import mean_ndcg
 from authbench.retrieval.runfile import Hit
@@ -46,19 +46,30 @@ class Ranking:
 
 
 def rankings_of(
-    experiment: Experiment, settings: LcrExperiment, results: Path, limit: int | None = None
+    experiment: Experiment,
+    settings: LcrExperiment,
+    results: Path,
+    left_out: dict[str, str],
+    limit: int | None = None,
 ) -> tuple[FirstStage, Iterator[Ranking]]:
     """The first stage of an experiment, and its base rankings, made one after the other.
+
+    Those that cannot be had here get a line in `left_out`, if the experiment is to leave them out.
 
     Engines are made for base rankings that ask the experiment's LLM only; answers go to the store of
     `results`, and what it knows is not asked again.
     """
     stage = first_stage(settings.dataset)
-    return stage, _rankings(stage, experiment, settings, results, limit)
+    return stage, _rankings(stage, experiment, settings, results, left_out, limit)
 
 
 def _rankings(
-    stage: FirstStage, experiment: Experiment, settings: LcrExperiment, results: Path, limit: int | None
+    stage: FirstStage,
+    experiment: Experiment,
+    settings: LcrExperiment,
+    results: Path,
+    left_out: dict[str, str],
+    limit: int | None,
 ) -> Iterator[Ranking]:
     queries = list(stage.queries)[:limit]
     depth = settings.dataset.depth
@@ -68,7 +79,10 @@ def _rankings(
     for base in settings.bases:
         if base not in (*ASKED, "retriever"):
             candidates = {query: stage.candidates(query, depth) for query in queries}
-            found = ScoredRanking(base, settings.checkpoints.of(base)).rerank(stage.queries, candidates)
+            ranking = ScoredRanking(base, settings.checkpoints.of(base))
+            found = score_or_leave_out(ranking, stage.queries, candidates, settings.missing, left_out)
+            if base in left_out:
+                continue
             yield make(base, None, {query: reranked.order for query, reranked in found.items()})
     asked = tuple(base for base in settings.bases if base in ASKED)
     if asked:
