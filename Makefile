@@ -4,11 +4,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 RESULTS ?= results
+LCR ?= lcr_bm25 lcr_contriever
+COLLECTIONS ?= trec-dl-2019 trec-dl-2020 nq fever scidocs trec-covid
 
-.PHONY: help setup demo test check format bench reproduce-small reproduce-all test-vllm build clean
+.PHONY: help setup demo test check format bench reproduce-small reproduce-all reproduce-authority reproduce-lcr test-vllm build clean
 
 help:  ## Show what can be made.
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 18
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 22
 
 setup: $(VENV)/.ready  ## Make the virtual environment with everything for development.
 
@@ -40,9 +42,18 @@ bench: setup  ## Measure the harness, as ratios.
 reproduce-small: setup  ## Replay recorded answers and compare every cell with its golden value.
 	$(BIN)/python scripts/reproduce_small.py
 
-reproduce-all: setup  ## Every table of the papers, on the engine of the configurations (vLLM on a GPU).
-	$(BIN)/authbench run configs/*auth_*.yaml configs/ragauth.yaml configs/aggregation.yaml --results $(RESULTS)
+reproduce-all: reproduce-authority reproduce-lcr  ## Every table of both papers (vLLM on a GPU); ARGS goes to `run`.
 	$(BIN)/authbench report $(RESULTS) -o $(RESULTS)/report.html
+
+reproduce-authority: setup  ## AuthorityBench's tables.
+	$(BIN)/authbench run configs/*auth_*.yaml configs/ragauth.yaml configs/aggregation.yaml --results $(RESULTS) $(ARGS)
+
+reproduce-lcr: setup  ## LCR's tables, the configurations LCR over each of COLLECTIONS.
+	for name in $(COLLECTIONS); do \
+	  $(BIN)/authbench run $(LCR:%=configs/%.yaml) --set dataset.name=$$name \
+	    --results $(RESULTS)/lcr/$$name $(ARGS) || exit $$?; \
+	done
+	for name in $(LCR); do $(BIN)/authbench table $(RESULTS)/lcr/*/$$name --paper; done
 
 test-vllm:  ## Run the tests of vLLM and Ray on the CPU, in an environment of their own.
 	PYTHON=$(PYTHON) bash scripts/test_vllm.sh

@@ -76,6 +76,7 @@ def _rerank(
     experiment: Experiment, results: Path, folder: Path, limit: int | None, *, quiet: bool
 ) -> list[dict[str, Any]]:
     """Write the runs of one experiment; gives a row each."""
+    from authbench.experiment.leftout import sentences
     from authbench.experiment.schema import LcrExperiment
     from authbench.experiment.tasks.lcr_rankings import rankings_of
     from authbench.retrieval.runfile import write_run
@@ -109,8 +110,8 @@ def _rerank(
                 "file": str(path),
             }
         )
-    for name, why in left_out.items():
-        click.echo(f"note: {name} is left out: {why}", err=True)
+    for sentence in sentences(left_out):
+        click.echo(f"note: {sentence}", err=True)
     return rows
 
 

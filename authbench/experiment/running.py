@@ -16,6 +16,7 @@ from authbench.experiment.facts import measured_facts, opening_facts, session_fa
 from authbench.experiment.fitting import Fitter
 from authbench.experiment.folder import RunFolder
 from authbench.experiment.jobs import STORE_FILE, Job, batches, check_capabilities, plan_jobs
+from authbench.experiment.leftout import sentences
 from authbench.experiment.loading import Experiment
 from authbench.experiment.tasks.base import Group, Task, Unit, take
 from authbench.experiment.tasks.registry import make_task
@@ -130,8 +131,7 @@ def run(experiments: Sequence[Experiment], options: Options, observer: Observer 
 def _notes(task: Task) -> Iterator[str]:
     """What a person should know before the run."""
     yield from task.data().notes
-    for name, why in task.left_out.items():
-        yield f"{name} is left out: {why}"
+    yield from sentences(task.left_out)
 
 
 def _prepare_batch(

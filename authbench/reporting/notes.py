@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from authbench.experiment.leftout import sentences
 from authbench.measures.resampling import Policy
 from authbench.reporting.grid import Table
 from authbench.reporting.results import Run
@@ -79,8 +80,7 @@ def footnotes(
 def _left_out(runs: Sequence[Run]) -> Iterator[str]:
     """What a machine could not do of an experiment."""
     said = {name: why for run in runs for name, why in (run.run.get("left_out") or {}).items()}
-    for name, why in said.items():
-        yield f"{name} is left out: {why}."
+    yield from (f"{sentence}." for sentence in sentences(said))
 
 
 def _experiment_title(run: Run) -> str:

@@ -82,7 +82,7 @@ def from_ir_datasets(name: str) -> Collection:
     except ImportError:
         raise ConfigError(
             f"the collection '{name}' comes through ir_datasets, which is not installed; "
-            "pip install ir_datasets"
+            "pip install 'authbench[collections]'"
         ) from None
     identifier = NAMES.get(name, name)
     try:
