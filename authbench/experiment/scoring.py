@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from authbench.experiment.tasks.base import DIMENSIONS, Group, Record, Task, Unit
+from authbench.experiment.dimensions import DIMENSIONS
+from authbench.experiment.tasks.base import Group, Record, Task, Unit
 from authbench.runtime.scheduler import Call, Finished
 
 _MEASURE = ("metric", "policy", "value", "low", "high", "n", "n_invalid", "n_constant", "n_ties")

@@ -7,31 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from authbench.experiment.dimensions import DIMENSIONS
 from authbench.reporting.paper import short_name
 from authbench.reporting.results import Run
 
 #: Dimensions in which two cells of a comparison agree, unless the claim names them or ignores them.
-DIMS = (
-    "table",
-    "experiment",
-    "model",
-    "kind",
-    "dataset",
-    "domain",
-    "scale",
-    "context",
-    "judge",
-    "output",
-    "aggregation",
-    "difficulty",
-    "filter",
-    "k",
-    "retriever",
-    "base",
-    "method",
-    "collection",
-    "metric",
-)
+DIMS = ("table", "experiment", "model", "kind", *DIMENSIONS, "metric")
 _ENTITY_DOMAINS = frozenset({"basketball", "movies", "songs"})
 #: The aggregation that the paper's tables print, by kind of output.
 _USUAL = {"score": "average", "rank": "bubble"}

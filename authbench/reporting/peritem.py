@@ -16,25 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from authbench.errors import DataError
+from authbench.experiment.dimensions import DIMENSIONS
 from authbench.reporting.itemfiles import Item, read_items
 from authbench.reporting.results import Run
 
-#: What tells a run's cells apart.
-KEY = (
-    "domain",
-    "context",
-    "judge",
-    "output",
-    "aggregation",
-    "difficulty",
-    "filter",
-    "k",
-    "retriever",
-    "base",
-    "method",
-    "collection",
-    "metric",
-)
+#: What tells the cells of a run apart: data set and scale are those of the run.
+KEY = (*(name for name in DIMENSIONS if name not in ("dataset", "scale")), "metric")
 CellKey = tuple[Any, ...]
 
 

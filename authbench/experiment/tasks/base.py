@@ -16,24 +16,6 @@ from authbench.experiment.fitting import Fitter
 from authbench.experiment.schema import Base
 from authbench.runtime.messages import VALID, Outcome, Procedure, Request
 
-#: The columns that place a row in a table; null where they do not apply.
-DIMENSIONS = (
-    "dataset",
-    "domain",
-    "scale",
-    "context",
-    "judge",
-    "output",
-    "aggregation",
-    "difficulty",
-    "filter",
-    "k",
-    "retriever",
-    "base",
-    "method",
-    "collection",
-)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
@@ -127,7 +109,8 @@ class Task(ABC):
         """The measures of a group: `dims` to change or add, and one measure row each.
 
         Each row has `metric, policy, value, low, high, n, n_invalid, n_constant, n_ties` and any of
-        `DIMENSIONS` that differs within the group (the aggregation, say). A pure function of its arguments.
+        `DIMENSIONS` (`authbench.experiment.dimensions`) that differs within the group (the aggregation,
+        say). A pure function of its arguments.
         """
 
     @abstractmethod
