@@ -42,9 +42,10 @@ def audit(
 
 
 def _check(claim: Claim, cells: Sequence[Cell], differences: Differences) -> Result:
-    about = [c for c in cells if c.dims["table"] in claim.tables and c.value is not None]
-    about = [cell for cell in about if cell.matches(claim.where)]
     check = claim.check
+    column = check.value if isinstance(check, Beats) else "value"
+    about = [c for c in cells if c.dims["table"] in claim.tables and c.number(column) is not None]
+    about = [cell for cell in about if cell.matches(claim.where)]
     if not (isinstance(check, Beats) and any("aggregation" in side for side in check.left)):
         about = [cell for cell in about if cell.dims["aggregation"] is None]
     findings: list[Finding]
@@ -85,7 +86,6 @@ def _verdict(claim: Claim, findings: Sequence[Finding]) -> Verdict:
 
 
 def _beats(check: Beats, cells: Sequence[Cell], differences: Differences) -> list[Finding]:
-    cells = [cell for cell in cells if cell.number(check.value) is not None]
     partners = Partners(cells, check.ignore)
     compare = _comparison(check, differences)
     if check.best:

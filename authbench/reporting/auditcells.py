@@ -25,7 +25,7 @@ class Cell:
     Attributes:
         dims: all of `DIMS`; `model` is the paper's name where there is one, `table` the paper's table of the
             same layout, `aggregation` None for the one that the paper prints.
-        value: a fraction, or None where nothing was measured.
+        value: a fraction, or None where nothing was measured, or no answer was usable.
         row: the row of `cells.json` behind it.
         run: where it comes from.
     """
@@ -58,8 +58,14 @@ def gather(runs: Iterable[Run]) -> list[Cell]:
         name = run.paper_name or run.model
         for row in run.cells:
             if row.get("policy") == "strict":
-                cells.append(Cell(_dims(row, run, name), row["value"], row, run))
+                cells.append(Cell(_dims(row, run, name), _value(row), row, run))
     return cells
+
+
+def _value(row: Mapping[str, Any]) -> float | None:
+    """A number of the model's: the 0 that strict scoring gives where no answer was usable is none."""
+    unusable = row.get("n") and row.get("n_invalid") == row["n"]
+    return None if unusable else row["value"]
 
 
 class Partners:

@@ -226,6 +226,17 @@ def test_a_difference_inside_the_intervals_is_undecided(tmp_path: Path) -> None:
     assert result.exceptions[0].place == "domainauth_fine (Table 1), m, without text"
 
 
+def test_what_no_usable_answer_stands_behind_is_not_compared_but_costs(tmp_path: Path) -> None:
+    rows = [
+        lists("list", "score", -0.2, 0.0, calls=500),
+        lists("list", "rank", 0.0, 0.0, n_invalid=500),  # strict scoring's 0 would beat -20
+        lists("pair", "score", 0.0, 0.0, n_invalid=500, calls=17_500),
+    ]
+    write_run(tmp_path, "domainauth_fine", "m", rows, table="authoritybench/1")
+    assert check(tmp_path, "score-beats-rank").verdict == "not checked"
+    assert check(tmp_path, "pair-costs-most").verdict == "holds"
+
+
 def test_a_claim_about_most_settings_takes_most(tmp_path: Path) -> None:
     rows = [
         row
