@@ -6,7 +6,7 @@ into compressed base64; drawings are made by `authbench.reporting.plots`, which 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -166,28 +166,13 @@ def _tiles(runs: Sequence[Run], facts: Sequence[GroupFacts]) -> list[tuple[str, 
     """The numbers that a reader looks for first."""
     answers = sum(sum(group.statuses.values()) for group in facts)
     bad = sum(n for g in facts for status, n in g.statuses.items() if status not in ("ok", "repaired"))
-    seconds = sum(_seconds(run) for run in runs)
-    tiles = [
+    return [
         ("runs", f"{len(runs):,}"),
         ("models", f"{len({run.model for run in runs}):,}"),
         ("items", f"{sum(group.items for group in facts):,}"),
         ("answers", f"{answers:,}"),
         ("invalid", f"{100 * bad / answers:.1f} %" if answers else "–"),
     ]
-    return [*tiles, ("engine time", _clock(seconds))] if seconds else tiles
-
-
-def _seconds(run: Run) -> float:
-    groups = run.run.get("seconds_by_group")
-    return float(sum(groups.values())) if isinstance(groups, Mapping) else 0.0
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours:,} h {minutes:02d} min"
-    return f"{minutes} min {rest:02d} s" if minutes else f"{seconds:.1f} s"
 
 
 def _warnings(runs: Sequence[Run]) -> list[str]:

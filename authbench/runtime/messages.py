@@ -108,7 +108,7 @@ class Response:
         samples: in a fixed order, the same each time the request is asked of the same store.
         prompt_tokens: length of the prompt; 0 where the engine does not say.
         cached_tokens: how many of them came out of the engine's prefix cache.
-        seconds: engine time from submission to the end; 0 where it is not measured.
+        seconds: from submission to the end, the wait for others in a batch included; 0 where not measured.
     """
 
     samples: tuple[Sample, ...]

@@ -92,7 +92,7 @@ def _panel(svg: Svg, grid: Panels, place: tuple[float, float], cost: str, points
     across = Scale(min(costs) / 1.5, max(costs) * 1.5, x, x + grid.width, log=True)
     up = Scale(min(values) - room, max(values) + room, y + grid.height, y)
     y_axis(svg, up, x, x + grid.width)
-    words = {"seconds": "engine seconds per item", "tokens": "tokens per item"}
+    words = {"seconds": "seconds in flight per item", "tokens": "tokens per item"}
     x_axis(svg, across, y + grid.height, words.get(cost, f"{cost} per item"), top=y)
     settings: dict[str, list[Point]] = {}
     for point in points:
@@ -122,7 +122,7 @@ def _cost(run: Run, cell: Mapping[str, Any], cost: str) -> float | None:
 
 
 def _seconds(run: Run, cell: Mapping[str, Any]) -> float | None:
-    """Engine seconds of the cell's group; kept in `run.json`, since they differ from run to run."""
+    """Seconds that requests of the cell's group were in flight, from `run.json`: they differ from run to run."""
     groups = run.run.get("seconds_by_group")
     if not isinstance(groups, Mapping):
         return None
