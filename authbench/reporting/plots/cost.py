@@ -122,7 +122,7 @@ def _cost(run: Run, cell: Mapping[str, Any], cost: str) -> float | None:
 
 
 def _seconds(run: Run, cell: Mapping[str, Any]) -> float | None:
-    """Seconds that requests of the cell's group were in flight, from `run.json`: they differ from run to run."""
+    """Seconds that requests of the cell's group were in flight; they differ from run to run."""
     groups = run.run.get("seconds_by_group")
     if not isinstance(groups, Mapping):
         return None
