@@ -39,6 +39,12 @@ COMMAND_LINE = [
     Case("--set dataset.scale=fin", 2, ("--set dataset.scale=fin", "'fine' or 'coarse'", "did you mean")),
     Case("--set dataset.lists=0", 2, ("dataset.lists is 0",)),
     Case("--set dataset.lists=many", 2, ("dataset.lists is 'many'", "valid integer")),
+    Case(
+        "--set dataset.lists=true", 2, ("--set dataset.lists=true: dataset.lists is 'true'", "valid integer")
+    ),
+    Case("--set text_chars=0", 2, ("--set text_chars=0: text_chars is 0", "greater than or equal to 1")),
+    Case("--set table=authoritybench/9", 2, ("papers have no such table", "authoritybench/1,")),
+    Case("--set table=lcr/2", 2, ("table is 'lcr/2': the task lcr makes it", "listwise: authoritybench/1,")),
     Case("--set dataset=3", 2, ("dataset is 3: it must be a mapping",)),
     Case("--set dataset.name.x=3", 2, ("name is 'sample-domains', it has no keys below it",)),
     Case("--set a.b.c=1", 2, ("unknown key 'a'",)),
