@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from authbench import RESULTS_FORMAT
 from authbench.engines.replay import RecordedEngine
 from authbench.errors import ConfigError, DataError
 from authbench.experiment.facts import measured_facts
 from authbench.experiment.fitting import Fitter
-from authbench.experiment.folder import FORMAT, RunFolder
+from authbench.experiment.folder import RunFolder
 from authbench.experiment.jobs import STORE_FILE, Job
 from authbench.experiment.loading import Experiment, said
 from authbench.experiment.running import Prepared, judge, write_results
@@ -38,8 +39,11 @@ def rescore(path: Path) -> RunFolder:
         raise ConfigError(
             f"{path} holds no run (no run.json); name a folder such as results/EXPERIMENT/MODEL"
         )
-    if facts.get("format") != FORMAT:
-        raise ConfigError(f"{folder.run} has format {facts.get('format')}, this authbench reads {FORMAT}")
+    if facts.get("format") != RESULTS_FORMAT:
+        raise ConfigError(
+            f"{folder.run} has format {facts.get('format')}, this authbench reads {RESULTS_FORMAT}\n"
+            "use the version that wrote it, or run the experiment again"
+        )
     store_path = path.parent.parent / STORE_FILE
     if not store_path.is_file():
         raise DataError(f"no store at {store_path}: the answers of this run are not on this machine")
