@@ -67,6 +67,7 @@ COMMAND_LINE = [
     Case("--engine fak", 2, ("unknown engine 'fak' (did you mean 'fake'?)", "known: vllm")),
     Case("--set engine.sed=1", 2, ("engine fake: unknown setting 'sed' (did you mean 'seed'?)",)),
     Case("--set engine.seed=x", 2, ("engine fake: seed is 'x'",)),
+    Case("--engine openai --set engine.base_ur=x", 2, ("no such setting", "did you mean 'base_url'")),
     Case("--set engine={}", 2, ("--set engine={}: 'engine.name' is missing",)),
     Case("--set engine.name=3", 2, ("engine.name is 3",)),
     Case("--set engine=replay", 2, ("engine replay", "--set engine.path=FILE")),
