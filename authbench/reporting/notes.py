@@ -75,12 +75,17 @@ def footnotes(
     """All footnotes but the legend of the marks, which depends on the format."""
     return [
         *_counted(table, policy),
-        *(["low, high: 95 % bootstrap interval over items."] if intervals else []),
+        *(["low, high: 95 % bootstrap interval over items."] if intervals and _has_intervals(table) else []),
         *(_against_paper(table) if paper else []),
         *_reranked(table, runs),
         *_left_out(runs),
         *_caveats(table, runs),
     ]
+
+
+def _has_intervals(table: Table) -> bool:
+    """False where every cell is over a single item, say."""
+    return any(cell.source.get("low") is not None for cell in table.cells())
 
 
 def _left_out(runs: Sequence[Run]) -> Iterator[str]:
@@ -245,18 +250,19 @@ def _stand_ins(table: Table, runs: Sequence[Run]) -> list[str]:
     scales = dict.fromkeys(str(s) for source in sources if (s := source.get("scale")) not in (None, scale))
     files = [_own_file(run) for run in runs]
     used = [] if own is None or all(files) else list(sets)
-    used += dict.fromkeys(f"own file {path}" for path in files if path)
+    used += dict.fromkeys(path for path in files if path)
     notes = []
-    if used:
-        strange = ", not the paper's own" if own is not None else ""
-        notes.append(f"Data: {', '.join(used)}{strange}.")
+    if used and own is not None:
+        notes.append(f"Data: {', '.join(used)}, not the paper's own.")
+    elif used:
+        notes.append(f"Data from {', '.join(used)}.")
     if scale is not None and scales:
         notes.append(f"Scale: {', '.join(scales)}, where the paper's table is {scale}.")
     return notes
 
 
 def _own_file(run: Run) -> str | None:
-    """The file that a run was given in place of the catalogue's."""
+    """The file or folder that a run was given in place of the catalogue's."""
     dataset = (run.run.get("config") or {}).get("dataset")
     path = dataset.get("path") if isinstance(dataset, Mapping) else None
     return None if path is None else str(path)
