@@ -86,7 +86,11 @@ def command(
     _print_results(done, quiet=quiet, as_json=as_json)
     failed = sum(entry.failed for entry in done)
     if failed:
-        say(f"authbench: {failed} items failed (see errors in run.json); the same command asks them again")
+        errors = dict.fromkeys(why for entry in done for why in entry.errors)
+        say(
+            f"authbench: {failed:,} items failed: {next(iter(errors))}\n"
+            f"the same command asks them again{'; run.json has the other errors' if len(errors) > 1 else ''}"
+        )
     return PARTIAL_FAILURE if failed else 0
 
 

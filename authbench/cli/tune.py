@@ -109,17 +109,20 @@ def _read(path: Path, *, named: bool) -> tuple[str, LcrExperiment, Sequence[Item
     from dataclasses import replace
 
     from authbench.experiment.folder import RunFolder
+    from authbench.experiment.rescoring import stored_settings
     from authbench.experiment.schema import LcrExperiment
     from authbench.reporting.itemfiles import read_items
 
-    facts = RunFolder(path).read()
+    folder = RunFolder(path)
+    facts = folder.read()
     if facts is None:
         raise ConfigError(f"{path} holds no run (no run.json); name a folder such as results/lcr_bm25/MODEL")
-    if facts.get("task") != "lcr":
+    if facts.get("task") != "lcr" or not isinstance(
+        settings := stored_settings(folder, facts), LcrExperiment
+    ):
         if named:
             raise ConfigError(f"{path} is a run of the task {facts.get('task')}; thresholds belong to lcr")
         return None
-    settings = LcrExperiment.model_validate(facts["config"])
     items = [replace(item, answers=()) for item in read_items(path)]  # the texts are not needed
     return str(facts["model"]["name"]), settings, items, bool(facts.get("partial"))
 

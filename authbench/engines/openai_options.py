@@ -63,12 +63,6 @@ class OpenAIOptions:
                 "put it into an environment variable and name that: engine.api_key_env=NAME"
             )
         urls = _as_list(values.pop("base_url", None)) + _as_list(values.pop("base_urls", None))
-        urls = urls or _as_list(os.environ.get("OPENAI_BASE_URL"))
-        if not urls:
-            raise EngineError(
-                "the openai engine needs a server: --set engine.base_url=http://HOST:PORT/v1 "
-                "or the environment variable OPENAI_BASE_URL"
-            )
         known = [f.name for f in fields(cls)]
         for key in values:
             if key not in known:
@@ -76,6 +70,12 @@ class OpenAIOptions:
                     f"engine.{key}: the openai engine has no such setting"
                     + did_you_mean(key, ["base_url", *known])
                 )
+        urls = urls or _as_list(os.environ.get("OPENAI_BASE_URL"))
+        if not urls:
+            raise EngineError(
+                "the openai engine needs a server: --set engine.base_url=http://HOST:PORT/v1 "
+                "or the environment variable OPENAI_BASE_URL"
+            )
         options = cls(base_urls=tuple(_clean_url(url) for url in urls), **values)
         options._check()
         return options

@@ -10,6 +10,7 @@ import gc
 import queue
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from pickle import PickleError
 from typing import Any, Protocol
 
 from authbench.errors import EngineError
@@ -195,18 +196,22 @@ def _watch(core: Any, closed: threading.Event) -> None:
 def engine_failures() -> tuple[type[Exception], ...]:
     """What vLLM may raise when it cannot start or has died; it promises no class of its own."""
     failures: list[type[Exception]] = [
-        ArithmeticError, AssertionError, AttributeError, ImportError, LookupError, MemoryError,
-        OSError, RuntimeError, TypeError, ValueError,
+        ArithmeticError, AssertionError, AttributeError, EOFError, ImportError, LookupError, MemoryError,
+        OSError, PickleError, RuntimeError, TypeError, ValueError,
     ]  # fmt: skip
-    for module, name in (("exceptions", "EngineDeadError"), ("exceptions", "EngineGenerateError")):
-        found = _optional(f"vllm.v1.engine.{module}", name)
+    for module, name in (
+        ("vllm.v1.engine.exceptions", "EngineDeadError"),
+        ("vllm.v1.engine.exceptions", "EngineGenerateError"),
+        ("safetensors", "SafetensorError"),  # of a file that was cut off
+    ):
+        found = _optional(module, name)
         if found is not None:
             failures.append(found)
     return tuple(failures)
 
 
 def _optional(module: str, name: str) -> Any:
-    """A class that not every release of vLLM has, or None."""
+    """A class that not every release of vLLM or of its libraries has, or None."""
     import importlib
     import sys
 

@@ -68,12 +68,13 @@ def _cause(error: BaseException, log: Path | None) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    """The message in one line, without what pydantic adds."""
+    """The message in one line, without what pydantic adds; the setting it names stays."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if not lines:
         return type(error).__name__
     if "validation error" in lines[0] and len(lines) > 1:
-        text = lines[1].split(" [type=")[0].removeprefix("Value error, ")
+        said = lines[1] if "[type=" in lines[1] else ": ".join(lines[1:3])
+        text = said.split(" [type=")[0].replace("Value error, ", "", 1)
     else:
         text = lines[0]
     return text[:400]

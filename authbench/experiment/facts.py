@@ -7,9 +7,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from authbench import __version__
+from authbench import RESULTS_FORMAT, __version__
 from authbench.experiment import provenance, scoring
-from authbench.experiment.folder import FORMAT
 from authbench.experiment.jobs import Job
 from authbench.experiment.tasks.base import Task
 from authbench.runtime.engine import Engine
@@ -26,7 +25,7 @@ def opening_facts(
     settings = job.experiment.settings
     identity = asdict(engine.identity)
     return {
-        "format": FORMAT,
+        "format": RESULTS_FORMAT,
         "authbench": __version__,
         "status": "running",
         "experiment": job.experiment.name,

@@ -8,11 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from authbench import __version__
+from authbench import RESULTS_FORMAT, __version__
 from authbench.errors import ConfigError, DataError
 
-#: Version of the layout of the three files.
-FORMAT = 1
 #: Keys of a configuration that do not change what an answer means.
 _IRRELEVANT = ("models", "engine", "title", "description")
 #: What `run.json` must have for a run to be continued or measured again.
@@ -47,7 +45,7 @@ class RunFolder:
             raise self._damaged(str(error)) from None
         if not isinstance(facts, dict) or "format" not in facts:
             raise self._damaged("it is no mapping with a format")
-        if facts["format"] == FORMAT:
+        if facts["format"] == RESULTS_FORMAT:
             for key, kind in _NEEDED.items():
                 if not isinstance(facts.get(key), kind):
                     raise self._damaged(f"{key!r} is missing or of the wrong kind")
@@ -69,10 +67,10 @@ class RunFolder:
         facts = self.read()
         if facts is None:
             return
-        if facts["format"] != FORMAT:
+        if facts["format"] != RESULTS_FORMAT:
             raise ConfigError(
                 f"{self.path} was written by authbench {facts.get('authbench')} (format {facts['format']}), "
-                f"this is {__version__} (format {FORMAT})\n{_OUT}"
+                f"this is {__version__} (format {RESULTS_FORMAT})\n{_OUT}"
             )
         if facts["engine"].get("name") != engine:
             raise ConfigError(
@@ -104,7 +102,7 @@ class RunFolder:
             facts = self.read()
         except DataError:
             return None
-        if facts is None or facts["format"] != FORMAT or any(_differences(facts["config"], config)):
+        if facts is None or facts["format"] != RESULTS_FORMAT or any(_differences(facts["config"], config)):
             return None
         since = facts.get("fresh_since")
         return since if facts.get("status") != "complete" and isinstance(since, float) else None

@@ -241,7 +241,7 @@ def _shown(value: object) -> str:
 
 def _complaint(path: Path, lines: Lines, error: ValidationError, model: type[BaseModel]) -> str:
     """The first of pydantic's complaints in one line, and how many more there are."""
-    complaints = error.errors(include_url=False)
+    complaints = _own_complaints(error)
     first = next((e for e in complaints if e["type"] == "extra_forbidden"), complaints[0])
     at = tuple(first["loc"])
     # Behind a discriminated union the location starts with the tag.
@@ -254,9 +254,19 @@ def _complaint(path: Path, lines: Lines, error: ValidationError, model: type[Bas
         known = _fields_at(model, at[:-1])
         hint = did_you_mean(str(at[-1]), known)
         return f"{where}: unknown key '{dotted}'{hint}; known here: {', '.join(known)}{more}"
+    if first["type"] == "invalid_key":
+        where = _where(path, lines, tuple(str(part) for part in at))
+        return f"{where}: the key {_shown(first['input'])} is no text; quote it{more}"
     if first["type"] == "missing":
         return f"{where}: '{dotted}' is missing{more}"
     return f"{where}: {dotted} is {_shown(first['input'])}: {said(first)}{more}"
+
+
+def _own_complaints(error: ValidationError) -> list[ErrorDetails]:
+    """Pydantic's complaints, without that a list is too short once its wrong values are taken out."""
+    complaints = error.errors(include_url=False)
+    inside = {each["loc"][:end] for each in complaints for end in range(len(each["loc"]))}
+    return [each for each in complaints if each["type"] != "too_short" or each["loc"] not in inside]
 
 
 def said(complaint: ErrorDetails) -> str:

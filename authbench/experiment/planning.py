@@ -161,7 +161,10 @@ def rendered_prompts(
                     if unit is not None
                 ]
     if not rows:
-        raise ConfigError(f"no item {item}" + (f" in a group named like '{group}'" if group else ""))
+        raise ConfigError(
+            f"no item {item}{f' in a group named like {group!r}' if group else ''}: "
+            "`authbench run --dry-run` shows the groups and how many items each has, counted from 0 here"
+        )
     return rows
 
 

@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from authbench import RESULTS_FORMAT
 from authbench.engines.replay import RecordedEngine
 from authbench.errors import ConfigError, DataError
 from authbench.experiment.facts import measured_facts
 from authbench.experiment.fitting import Fitter
-from authbench.experiment.folder import FORMAT, RunFolder
+from authbench.experiment.folder import RunFolder
 from authbench.experiment.jobs import STORE_FILE, Job
 from authbench.experiment.loading import Experiment, said
 from authbench.experiment.running import Prepared, judge, write_results
-from authbench.experiment.schema import EXPERIMENT
+from authbench.experiment.schema import EXPERIMENT, AnyExperiment
 from authbench.experiment.tasks.registry import make_task
 from authbench.runtime.engine import ModelConfig, ModelIdentity
 from authbench.runtime.keys import rendering_digest
@@ -38,14 +39,13 @@ def rescore(path: Path) -> RunFolder:
         raise ConfigError(
             f"{path} holds no run (no run.json); name a folder such as results/EXPERIMENT/MODEL"
         )
-    if facts.get("format") != FORMAT:
-        raise ConfigError(f"{folder.run} has format {facts.get('format')}, this authbench reads {FORMAT}")
+    settings = stored_settings(folder, facts)
     store_path = path.parent.parent / STORE_FILE
     if not store_path.is_file():
         raise DataError(f"no store at {store_path}: the answers of this run are not on this machine")
     with Store(store_path, read_only=True) as store:
         number, engine = _recorded(store, facts, store_path)
-        prepared = _prepare(facts, engine, folder)
+        prepared = _prepare(facts, settings, engine, folder)
         judge([prepared], Scheduler(engine, store, number), facts.get("limit"))
     _refuse_gaps(prepared, facts, path)
     facts |= measured_facts(prepared.task, prepared.answered, facts.get("limit"), facts.get("fresh_since"))
@@ -68,16 +68,31 @@ def _recorded(store: Store, facts: Mapping[str, Any], path: Path) -> tuple[int, 
     return number, RecordedEngine(ModelRecord(identity, record.rendering), {})
 
 
-def _prepare(facts: Mapping[str, Any], engine: RecordedEngine, folder: RunFolder) -> Prepared:
+def stored_settings(folder: RunFolder, facts: Mapping[str, Any]) -> AnyExperiment:
+    """The configuration of a run.
+
+    Raises `ConfigError` for a run of another format, or a configuration that is not understood any more.
+    """
     from pydantic import ValidationError
 
+    if facts.get("format") != RESULTS_FORMAT:
+        raise ConfigError(
+            f"{folder.run} has format {facts.get('format')}, this authbench reads {RESULTS_FORMAT}\n"
+            "use the version that wrote it, or run the experiment again"
+        )
     try:
-        settings = EXPERIMENT.validate_python(facts["config"])
-        model = ModelConfig(**{k: v for k, v in facts["model"].items() if k != "precision"})
+        return EXPERIMENT.validate_python(facts["config"])
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"][1:])
         raise ConfigError(f"{folder.run}: config.{place} is not understood: {said(first)}") from None
+
+
+def _prepare(
+    facts: Mapping[str, Any], settings: AnyExperiment, engine: RecordedEngine, folder: RunFolder
+) -> Prepared:
+    try:
+        model = ModelConfig(**{k: v for k, v in facts["model"].items() if k != "precision"})
     except TypeError as error:
         raise ConfigError(f"{folder.run}: its model is not understood: {error}") from None
     experiment = Experiment(facts["experiment"], Path(facts["experiment"]), settings)

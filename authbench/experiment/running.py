@@ -43,11 +43,12 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A job that has ended. `failed` counts items whose requests failed."""
+    """A job that has ended. `failed` counts items whose requests failed; `errors` are some of the reasons."""
 
     job: Job
     folder: RunFolder
     failed: int
+    errors: Sequence[str] = ()
 
 
 class Observer(Protocol):
@@ -238,7 +239,7 @@ class _Run:
         write_results(p, self.folder, facts)
         self.folder.write_run(facts)
         p.answered.clear()
-        return Done(p.job, self.folder, facts["failed_items"])
+        return Done(p.job, self.folder, facts["failed_items"], facts["errors"])
 
 
 def judge(prepared: Sequence[Prepared], scheduler: Scheduler, limit: int | None) -> None:

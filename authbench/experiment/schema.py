@@ -6,7 +6,7 @@ Read with `authbench.experiment.loading`, which turns pydantic's complaints into
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationInfo, field_validator
 
@@ -20,6 +20,7 @@ from authbench.experiment.schema_lcr import (
     Thresholds,
     YesNoOptions,
 )
+from authbench.experiment.schema_parts import Settings, check_table
 
 ListJudge = Literal["point", "list-rank", "list-score", "pair-rank", "pair-score"]
 Context = Literal["without", "with"]
@@ -37,12 +38,6 @@ def _each_once(values: tuple[T, ...]) -> tuple[T, ...]:
         if value in values[:place]:
             raise ValueError(f"the same value stands there twice: {value!r}")
     return values
-
-
-class Settings(BaseModel):
-    """Base of all parts of a configuration: strict about keys, and immutable."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class EngineSettings(BaseModel):
@@ -119,7 +114,13 @@ class Base(Settings):
     engine: EngineSettings | None = None
     constrain: Constrain = "none"
     overflow: Literal["error", "truncate"] = "error"
-    text_chars: int | None = Field(default=None, ge=0)
+    text_chars: int | None = Field(default=None, ge=1)
+
+    @field_validator("table")
+    @classmethod
+    def _table_of_the_task(cls, value: str | None) -> str | None:
+        (task,) = get_args(cls.model_fields["task"].annotation)
+        return check_table(value, task)
 
     @field_validator("engine", mode="before")
     @classmethod

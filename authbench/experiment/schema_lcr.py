@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+
+from authbench.experiment.schema_parts import Settings
 
 #: Base rankings: the first stage's own, three that ask the experiment's LLM, three with models of their own.
 BaseRanking = Literal["retriever", "yesno", "qlm", "rankgpt", "colbert", "cross-encoder", "rankt5"]
@@ -13,13 +15,7 @@ Word = Annotated[str, Field(min_length=1, pattern=r"^[^\s/]+$")]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class Part(BaseModel):
-    """Strict about keys, and immutable."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Bm25Options(Part):
+class Bm25Options(Settings):
     """See `authbench.retrieval.bm25.Bm25Settings`."""
 
     k1: float = Field(default=0.9, ge=0)
@@ -29,7 +25,7 @@ class Bm25Options(Part):
     stop_words: str | None = "english"
 
 
-class DenseOptions(Part):
+class DenseOptions(Settings):
     """See `authbench.retrieval.dense.DenseSettings`."""
 
     checkpoint: str = "facebook/contriever-msmarco"
@@ -41,7 +37,7 @@ class DenseOptions(Part):
     search: Literal["auto", "exact", "faiss"] = "auto"
 
 
-class LcrDataset(Part):
+class LcrDataset(Settings):
     """A test collection and its first stage.
 
     Attributes:
@@ -69,7 +65,7 @@ class LcrDataset(Part):
     dense: DenseOptions = DenseOptions()
 
 
-class Confidence(Part):
+class Confidence(Settings):
     """How confidences are taken; see docs/lcr.md for what is the paper's and what is ours.
 
     Attributes:
@@ -117,7 +113,7 @@ class Confidence(Part):
         return tuple(dict.fromkeys(value))
 
 
-class FixedThresholds(Part):
+class FixedThresholds(Settings):
     """Thresholds of Algorithm 1 that are given, not searched for. `query` above 1 reranks every query."""
 
     query: float = Field(ge=0)
@@ -132,7 +128,7 @@ class FixedThresholds(Part):
         return value
 
 
-class Thresholds(Part):
+class Thresholds(Settings):
     """How thresholds are searched for (`authbench tune`), or what they are.
 
     Attributes:
@@ -161,7 +157,7 @@ class Thresholds(Part):
         return value
 
 
-class YesNoOptions(Part):
+class YesNoOptions(Settings):
     """How YesNo scores. `auto`: log-probabilities where the engine gives them, else the share of yes among
     `samples`, else one answer; which it was stands in the results. `authbench score` needs a scoring that
     is named, unless it was `logprob`."""
@@ -170,7 +166,7 @@ class YesNoOptions(Part):
     samples: int = Field(default=10, ge=1)
 
 
-class RankGptOptions(Part):
+class RankGptOptions(Settings):
     """Windows of RankGPT, and by how many passages they move."""
 
     window: int = Field(default=20, ge=2)
@@ -184,7 +180,7 @@ class RankGptOptions(Part):
         return value
 
 
-class Checkpoints(Part):
+class Checkpoints(Settings):
     """Models of the base rerankers that have their own: hub id, folder or `package:NAME/FOLDER`.
 
     The paper names none; where one is left out, the reranker's own default is used (docs/lcr.md).
@@ -194,7 +190,7 @@ class Checkpoints(Part):
     cross_encoder: str | None = Field(default=None, alias="cross-encoder")
     rankt5: str | None = None
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(populate_by_name=True)  # beside what all parts are
 
     def of(self, base: str) -> str | None:
         """The checkpoint of a base reranker."""

@@ -30,6 +30,13 @@ _OWN_DATA = {
     "authoritybench/5": "ragauth",
     "authoritybench/6": "entityauth",
 }
+#: The papers' scale of its tables of lists.
+_OWN_SCALE = {
+    "authoritybench/1": "fine",
+    "authoritybench/2": "coarse",
+    "authoritybench/4": "fine",
+    "authoritybench/6": "coarse",
+}
 #: Measures printed below others, by the name of their line.
 _EXTRAS = {
     "unequal": "accuracy without pairs of equal levels, for which no answer is right",
@@ -69,12 +76,17 @@ def footnotes(
     """All footnotes but the legend of the marks, which depends on the format."""
     return [
         *_counted(table, policy),
-        *(["low, high: 95 % bootstrap interval over items."] if intervals else []),
+        *(["low, high: 95 % bootstrap interval over items."] if intervals and _has_intervals(table) else []),
         *(_against_paper(table) if paper else []),
         *_reranked(table, runs),
         *_left_out(runs),
         *_caveats(table, runs),
     ]
+
+
+def _has_intervals(table: Table) -> bool:
+    """False where every cell is over a single item, say."""
+    return any(cell.source.get("low") is not None for cell in table.cells())
 
 
 def _left_out(runs: Sequence[Run]) -> Iterator[str]:
@@ -211,9 +223,7 @@ def _caveats(table: Table, runs: Sequence[Run]) -> list[str]:
         notes.append(f"{', '.join(tiny)} {are}: the numbers prove that the machinery works and mean nothing.")
     if any(run.engine == "fake" for run in runs):
         notes.append("Engine fake: the answers are made up.")
-    stand_ins = _stand_ins(table, runs[0].table)
-    if stand_ins:
-        notes.append(f"Data: {', '.join(stand_ins)}, not the paper's own.")
+    notes += _stand_ins(table, runs)
     options = dict.fromkeys(option for run in runs for option in _beyond(run))
     if options:
         notes.append(f"Beyond the paper's protocol: {', '.join(options)}.")
@@ -229,11 +239,33 @@ def _answers(run: Run) -> list[str]:
     return [f"Answers of {run.model}: {sum(statuses.values()):,}, of them {odd}."]
 
 
-def _stand_ins(table: Table, paper_table: str | None) -> list[str]:
-    """Data sets used in place of the paper's."""
-    own = _OWN_DATA.get(paper_table or "")
-    names = dict.fromkeys(cell.source.get("dataset") for cell in table.cells())
-    return [str(name) for name in names if own is not None and name not in (None, own)]
+def _stand_ins(table: Table, runs: Sequence[Run]) -> list[str]:
+    """Data in place of the paper's: another set, a file of one's own, another scale."""
+    paper_table = runs[0].table or ""
+    own, scale = _OWN_DATA.get(paper_table), _OWN_SCALE.get(paper_table)
+    sources = [cell.source for cell in table.cells()]
+    sets = dict.fromkeys(
+        str(name) for source in sources if (name := source.get("dataset")) not in (None, own)
+    )
+    scales = dict.fromkeys(str(s) for source in sources if (s := source.get("scale")) not in (None, scale))
+    files = [_own_file(run) for run in runs]
+    used = [] if own is None or all(files) else list(sets)
+    used += dict.fromkeys(path for path in files if path)
+    notes = []
+    if used and own is not None:
+        notes.append(f"Data: {', '.join(used)}, not the paper's own.")
+    elif used:
+        notes.append(f"Data from {', '.join(used)}.")
+    if scale is not None and scales:
+        notes.append(f"Scale: {', '.join(scales)}, where the paper's table is {scale}.")
+    return notes
+
+
+def _own_file(run: Run) -> str | None:
+    """The file or folder that a run was given in place of the catalogue's."""
+    dataset = (run.run.get("config") or {}).get("dataset")
+    path = dataset.get("path") if isinstance(dataset, Mapping) else None
+    return None if path is None else str(path)
 
 
 def _beyond(run: Run) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from authbench import RESULTS_FORMAT
 from authbench.errors import DataError
 
 #: What every row of `cells.json` must have; other columns are null where they are missing.
@@ -79,17 +80,22 @@ def load_run(path: Path) -> Run:
     """The results in a model's folder.
 
     Raises:
-        DataError: a file is missing or damaged; the text names it and the way out.
+        DataError: a file is missing, damaged or of another version; the text names it and the way out.
     """
     run_file, cells_file = path / "run.json", path / "cells.json"
     if not run_file.is_file():
         raise DataError(f"{path}: no run.json here; give a folder that `authbench run` wrote")
-    run = _read(run_file)
+    run = _read(run_file, "remove it and run the experiment again: the answers are in the store")
     if not isinstance(run, dict):
         raise DataError(f"{run_file}: an object is needed; run the experiment again")
+    if run.get("format", RESULTS_FORMAT) != RESULTS_FORMAT:
+        raise DataError(
+            f"{run_file} was written by authbench {run.get('authbench')} (format {run['format']}), this one "
+            f"reads format {RESULTS_FORMAT}\nuse the version that wrote it, or run the experiment again"
+        )
     if not cells_file.is_file():
         raise DataError(f"{path}: no cells.json, so it is unfinished; `authbench score {path}` measures it")
-    cells = _read(cells_file)
+    cells = _read(cells_file, f"`authbench score {path}` makes it anew")
     if not isinstance(cells, list):
         raise DataError(f"{cells_file}: a list of cells is needed; `authbench score {path}` makes it anew")
     for number, cell in enumerate(cells):
@@ -135,15 +141,13 @@ def find_runs(paths: Sequence[Path], on_skipped: Callable[[str], None] | None = 
     return list(found.values())
 
 
-def _read(file: Path) -> Any:
+def _read(file: Path, way_out: str) -> Any:
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{file}: cannot be read: {error.strerror}") from error
-    except ValueError as error:  # Broken JSON, or bytes that are not UTF-8.
-        raise DataError(
-            f"{file}: damaged ({error}); `authbench score {file.parent}` makes it anew"
-        ) from error
+    except (ValueError, RecursionError) as error:  # Broken JSON, or bytes that are not UTF-8.
+        raise DataError(f"{file}: damaged ({error}); {way_out}") from error
 
 
 def _check(file: Path, number: int, cell: Any) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from authbench.data.catalog import Dataset, catalog
 from authbench.data.fetch import FileRecord, Places, fetch, local, own_file
-from authbench.errors import ConfigError, DataError
+from authbench.errors import ConfigError, DataError, did_you_mean
 from authbench.retrieval.collections import Collection, beir_folder, from_files, from_ranking_file
 from authbench.retrieval.cranfield import from_cranfield
 from authbench.retrieval.irdatasets import NAMES, from_ir_datasets
@@ -43,8 +44,16 @@ def load_collection(
         made = _own(name, path, qrels, split)
         return replace(made, records=tuple(own_file(file) for file in made.files))
     entry = catalog().get(name)
-    if entry is None or entry.kind != "retrieval":
+    if entry is None:
+        if name not in NAMES and find_spec("ir_datasets") is None:
+            names = [*NAMES, *(each.name for each in catalog().values() if each.kind == "retrieval")]
+            raise ConfigError(
+                f"no collection is called '{name}'{did_you_mean(name, names)}\n"
+                "ir_datasets, which is not installed, may know it; or give its folder with dataset.path"
+            )
         return from_ir_datasets(name)
+    if entry.kind != "retrieval":
+        raise ConfigError(f"'{name}' is no retrieval collection; `authbench list datasets` shows the kinds")
     places = places or Places.from_environment()
     if name in NAMES and not _within_reach(entry, retriever, places):
         return from_ir_datasets(name)

@@ -159,4 +159,6 @@ def _explain(path: Path, error: sqlite3.Error) -> str:
             f"{path} is damaged ({text})\n"
             f"`authbench store repair --results {path.parent}` moves it aside and saves what can be read"
         )
+    if "no such table" in text:
+        return f"{path} holds no answers: it is empty, or no store of authbench ({text})"
     return f"{path}: {text}"

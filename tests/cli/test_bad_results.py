@@ -31,7 +31,11 @@ def test_results_of_something_else_are_refused_with_the_difference(at: Path, run
     facts = json.loads(file.read_text())
     file.write_text(json.dumps({**facts, "format": 0, "authbench": "0.0.1"}))
     refused(run("run", "x.yaml"), 2, "was written by authbench 0.0.1 (format 0), this is", "(format 1)")
-    refused(run("score", "results"), 2, "has format 0, this authbench reads 1")
+    refused(run("score", "results"), 2, "has format 0, this authbench reads 1", "the version that wrote it")
+    for words in (("table", "results"), ("report", "results", "-o", "r.html"), ("audit", "results")):
+        refused(
+            run(*words), 3, "run.json was written by authbench 0.0.1 (format 0)", "run the experiment again"
+        )
 
 
 @pytest.mark.parametrize(
@@ -45,6 +49,8 @@ def test_a_damaged_run_file_is_named(at: Path, run: Run, damage: str) -> None:
     file.write_bytes(damage.encode("latin-1"))
     for words in (("run", "x.yaml"), ("score", "results")):
         refused(run(*words), 3, "run.json is damaged", "remove it and run the experiment again")
+    if not damage.endswith("}"):  # those are facts enough for a table
+        refused(run("table", "results"), 3, "run.json: ", "run the experiment again")
     file.unlink()
     status, _, said = run("run", "x.yaml")
     assert status == 0 and "33 stored" in said, "the answers were kept"

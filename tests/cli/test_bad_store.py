@@ -56,6 +56,13 @@ def test_a_damaged_store_is_mended_by_a_run_and_by_repair_only(at: Path, run: Ru
     assert run("run", "x.yaml")[0] == 0
 
 
+def test_an_empty_store(at: Path, run: Run) -> None:
+    assert run("run", "x.yaml", "-q")[0] == 0
+    (at / "results/responses.sqlite").write_bytes(b"")
+    for words in (("score", "results"), ("store", "stats")):
+        refused(run(*words), 3, "responses.sqlite holds no answers: it is empty")
+
+
 def test_looking_changes_nothing(at: Path, run: Run) -> None:
     assert run("run", "x.yaml", "-q")[0] == 0
     before = {path: path.stat().st_mtime_ns for path in (at / "results").rglob("*")}

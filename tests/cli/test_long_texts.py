@@ -63,6 +63,16 @@ def test_a_prompt_longer_than_the_context_is_found_before_anything_is_asked(
     refused(run("run", "x.yaml", "--models", "tiny"), 2, "domains/without/", "even if texts are cut")
 
 
+def test_only_prompts_that_are_asked_have_to_fit(run: Run, small: tuple[str, ...]) -> None:
+    """The list of ten texts does not fit, a pair of them neither, one does."""
+    words = ("run", "x.yaml", *small)
+    refused(run(*words, "--set", "judges=[pair-rank]"), 2, "does not fit the context of 1000")
+    status, out, _ = run(*words, "--set", "judges=[point]", "--dry-run", "--json")
+    assert status == 0 and [row["overflows"] for row in json.loads(out)] == [0]
+    assert run(*words, "--set", "judges=[point]")[0] == 0
+    assert run(*words, "--set", "judges=[pair-rank]", "--set", "text_chars=1500", "--results", "r")[0] == 0
+
+
 def test_texts_that_are_cut_are_recorded(at: Path, run: Run, small: tuple[str, ...]) -> None:
     longest = 0
     submit = FakeEngine.submit

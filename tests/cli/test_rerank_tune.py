@@ -135,6 +135,15 @@ def test_tune_says_what_it_cannot_do(config: Path, tmp_path: Path) -> None:
     ):
         with pytest.raises(ConfigError, match=said):
             CliRunner().invoke(tune, [str(word) for word in words], catch_exceptions=False)
+    file = folder / "run.json"
+    whole = json.loads(file.read_text())
+    for change, said in (
+        ({"format": 0}, "has format 0, this authbench reads 1"),
+        ({"config": {**whole["config"], "bases": ["oracle"]}}, "config.bases.0 is not understood"),
+    ):
+        file.write_text(json.dumps({**whole, **change}))
+        with pytest.raises(ConfigError, match=said):
+            CliRunner().invoke(tune, [str(folder)], catch_exceptions=False)
     other = tmp_path / "other"
     run([load_experiment("quickstart", models=["fake"], engine="fake")], Options(other, limit=1))
     (listwise,) = (file.parent for file in other.rglob("run.json"))

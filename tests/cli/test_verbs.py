@@ -240,7 +240,7 @@ def test_what_was_not_recorded_fails_and_says_so(ran: Run) -> None:
     assert ran("store", "export", "-o", "a.jsonl.gz")[0] == 0
     replay = ("--engine", "replay", "--set", "engine.path=a.jsonl.gz", "--results", "replayed")
     status, out, said = ran("run", "x.yaml", *replay, "--set", "dataset.seed=5")
-    assert status == 7 and "PARTIAL" in out and "items failed (see errors in run.json)" in said
+    assert status == 7 and "PARTIAL" in out and "items failed: no recorded answer to a prompt" in said
     facts = json.loads(Path("replayed/x/fake/run.json").read_text())
     assert facts["status"] == "failed" and facts["errors"][0].startswith("no recorded answer to a prompt")
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -136,7 +138,6 @@ if __name__ == "__main__":
 
 def bare_texts(plan: list[Any]) -> list[str]:
     import tempfile
-    from pathlib import Path
 
     with tempfile.TemporaryDirectory() as folder:
         script, asked, answered = (Path(folder, name) for name in ("bare.py", "plan.json", "texts.json"))
@@ -164,26 +165,42 @@ class TestBadInput:
         with pytest.raises(ConfigError, match=r"engine\.engine_args\.block_size"):
             VllmEngine(smollm2(), {"block_size": 32})
 
-    def test_a_cache_too_small_names_what_to_lower(self, tmp_path: Any) -> None:
-        """In a process of its own: a failed start may leave vLLM's state behind."""
+    def test_a_cache_too_small_names_what_to_lower(self, tmp_path: Path) -> None:
         small = {**QUICK, "engine_args": {**QUICK["engine_args"], "num_gpu_blocks_override": 2}}
-        script = (
-            "from authbench.engines.vllm import VllmEngine\n"
-            "from authbench.errors import EngineError\n"
-            "from authbench.runtime.engine import ModelConfig\n"
-            "if __name__ == '__main__':\n"
-            f"    model = ModelConfig('m', 'm', path={str(exported_folder())!r})\n"
-            "    try:\n"
-            f"        VllmEngine(model, {small!r}).load()\n"
-            "    except EngineError as error:\n"
-            "        print(error)\n"
-        )
-        path = tmp_path / "small.py"
-        path.write_text(script)
-        done = subprocess.run(
-            [sys.executable, str(path)], capture_output=True, text=True, timeout=300, check=True
-        )
-        lines = done.stdout.strip().splitlines()
-        assert len(lines) == 2, done.stdout
-        assert lines[0].startswith("vLLM cannot load the model:")
-        assert "engine.max_model_len" in lines[1]
+        assert "engine.max_model_len" in failed_start(tmp_path, exported_folder(), small)[1]
+
+    def test_weights_that_were_cut_off(self, tmp_path: Path) -> None:
+        folder = tmp_path / "cut"
+        folder.mkdir()
+        for file in exported_folder().iterdir():
+            if file.suffix == ".safetensors":
+                with file.open("rb") as whole:
+                    (folder / file.name).write_bytes(whole.read(1_000_000))
+            else:
+                shutil.copy(file, folder)
+        first, second = failed_start(tmp_path, folder, QUICK)
+        assert "incomplete metadata" in first and second.startswith("check the model")
+
+
+def failed_start(place: Path, folder: Path, settings: dict[str, Any]) -> list[str]:
+    """The two lines that loading ends with; in a process of its own, for it may leave vLLM's state behind."""
+    script = (
+        "from authbench.engines.vllm import VllmEngine\n"
+        "from authbench.errors import EngineError\n"
+        "from authbench.runtime.engine import ModelConfig\n"
+        "if __name__ == '__main__':\n"
+        f"    model = ModelConfig('m', 'm', path={str(folder)!r})\n"
+        "    try:\n"
+        f"        VllmEngine(model, {settings!r}).load()\n"
+        "    except EngineError as error:\n"
+        "        print(error)\n"
+    )
+    path = place / "start.py"
+    path.write_text(script)
+    done = subprocess.run(
+        [sys.executable, str(path)], capture_output=True, text=True, timeout=300, check=True
+    )
+    lines = done.stdout.strip().splitlines()
+    assert len(lines) == 2, done.stdout
+    assert lines[0].startswith("vLLM cannot load the model:")
+    return lines

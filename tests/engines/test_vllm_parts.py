@@ -275,6 +275,15 @@ class TestFailures:
             "vLLM cannot load the model: no such model"
         )
 
+    def test_the_setting_that_pydantic_names_stays(self) -> None:
+        message = (
+            "1 validation error for CacheConfig\ngpu_memory_utilization\n"
+            "  Input should be less than or equal to 1 [type=less_than_equal, input_value=3]\n more"
+        )
+        assert str(explain(ValueError(message), "load", gpu=True)).splitlines()[0] == (
+            "vLLM cannot load the model: gpu_memory_utilization: Input should be less than or equal to 1"
+        )
+
     def test_without_vllm_the_way_out_is_named(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(vllm_installed, "package_folder", lambda: None)
         with pytest.raises(EngineError, match="vLLM is not installed"):

@@ -126,3 +126,13 @@ def test_models_by_name_path_and_hub_id(tmp_path: Path) -> None:
     assert load_model(str(tmp_path)).path == str(tmp_path)
     with pytest.raises(ConfigError, match=r"unknown model 'qwen3-8' \(did you mean 'qwen3-8b'\?\)"):
         load_model("qwen3-8")
+
+
+def test_the_papers_tables_are_known_and_others_are_ones_own(tmp_path: Path) -> None:
+    from authbench.experiment.schema_parts import PAPER_TABLES
+    from authbench.reporting.layouts import LAYOUTS
+
+    assert {name for name in LAYOUTS if "/" in name} == set(PAPER_TABLES)
+    path = write(tmp_path, GOOD)
+    for name in ("mine", "mine/1", "pairs"):
+        assert load_experiment(path, sets=[f"table={name}"]).settings.table == name

@@ -353,10 +353,33 @@ def test_partial_without_a_limit_says_how_to_go_on(tmp_path: Path) -> None:
             {"statuses": {"ok": 90, "repaired": 4, "truncated": 6}},
             "Answers of smol: 100, of them repaired 4, truncated 6.",
         ),
+        (
+            {"config": {"dataset": {"name": "domainauth", "path": "mine.csv"}}},
+            "Data: mine.csv, not the paper's own.",
+        ),
     ],
 )
 def test_caveats(tmp_path: Path, facts: dict[str, Any], note: str) -> None:
     assert note in _noted(tmp_path, **facts).notes
+
+
+def test_intervals_are_explained_where_there_are_some(tmp_path: Path) -> None:
+    single = [{**each, "low": None, "high": None} for each in _correlations(context="without")]
+    for name, cells in (("one", single), ("many", _correlations(context="without"))):
+        write_run(tmp_path / name, "x", "m", cells, table="authoritybench/1")
+        said = "95 % bootstrap interval" in " ".join(_tables(tmp_path / name, intervals=True)[0].notes)
+        assert said == (name == "many")
+
+
+def test_another_scale_than_the_papers_is_said(tmp_path: Path) -> None:
+    write_run(tmp_path, "x", "m", _correlations(scale="coarse"), table="authoritybench/4")
+    assert "Scale: coarse, where the paper's table is fine." in _tables(tmp_path)[0].notes
+
+
+def test_a_file_of_ones_own_is_named_in_a_table_of_ones_own(tmp_path: Path) -> None:
+    config = {"dataset": {"name": "mine", "path": "mine.csv"}}
+    write_run(tmp_path, "x", "m", _correlations(dataset="mine"), config=config)
+    assert "Data from mine.csv." in _tables(tmp_path)[0].notes
 
 
 def test_the_papers_protocol_needs_no_caveat(tmp_path: Path) -> None:

@@ -96,7 +96,9 @@ def test_a_retriever_without_a_ranking_file_needs_the_whole_corpus(
         load_collection("trec-dl-2019", retriever="contriever", places=nowhere)
     with pytest.raises(ConfigError, match="'scifact' comes through ir_datasets"):
         load_collection("scifact", places=nowhere)
-    with pytest.raises(ConfigError, match="comes through ir_datasets"):
-        load_collection("entityauth", places=nowhere)  # in the catalogue, but no retrieval collection
+    with pytest.raises(ConfigError, match="'entityauth' is no retrieval collection"):
+        load_collection("entityauth", places=nowhere)
+    with pytest.raises(ConfigError, match=r"is called 'scifatc' \(did you mean 'scifact'\?\)\nir_datasets"):
+        load_collection("scifatc", places=nowhere)
     with pytest.raises(DataError):
         load_collection("noveleval", places=nowhere)

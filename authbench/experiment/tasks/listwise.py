@@ -99,10 +99,20 @@ class ListwiseTask(Task):
         return prefer(sources, prompts, plan)
 
     def prompts_for(self, item: ListItem, domain: str, context: str) -> PromptSet:
-        """The prompts of a list; one budget for all judges, set by the longest prompt, the list's own."""
+        """The prompts of a list; one budget for all judges, set by the longest prompt that any of them asks.
+
+        That is the list's own where there is one, since it shows every text; else a pair's, else a source's.
+        """
+        judges = self._settings.judges
 
         def longest(prompts: PromptSet) -> list[Request]:
-            return [prompts.list_score(item.sources), prompts.list_rank(item.sources)]
+            sources = item.sources
+            if any(judge.startswith("list") for judge in judges):
+                return [prompts.list_score(sources), prompts.list_rank(sources)]
+            if judges == ("point",):
+                return [prompts.point(source) for source in sources]
+            pairs = [(sources[i], sources[j]) for i, j in self.comparisons(item, domain)]
+            return [ask(a, b) for a, b in pairs for ask in (prompts.pair_score, prompts.pair_rank)]
 
         return self._prompts.fitting(f"{domain}/{context}/{item.id}", domain, context, longest)
 
