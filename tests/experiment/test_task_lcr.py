@@ -19,6 +19,7 @@ from authbench.experiment.loading import Experiment, load_experiment
 from authbench.experiment.rescoring import rescore
 from authbench.experiment.running import Options, run
 from authbench.experiment.schema import EXPERIMENT, LcrExperiment
+from authbench.experiment.schema_lcr import LcrDataset
 from authbench.experiment.tasks.base import Record
 from authbench.experiment.tasks.lcr import LcrTask
 from authbench.experiment.tasks.lcr_bases import ScoredRanking, scoring_of
@@ -329,6 +330,26 @@ def test_first_stages(beir: Path) -> None:
         first_stage(settings.dataset.model_copy(update={"run": None, "retriever": "splade"}))
 
 
+def test_a_query_that_is_a_document_is_not_its_own_result_and_that_is_said(beir: Path) -> None:
+    pytest.importorskip("bm25s")
+    with (beir / "corpus.jsonl").open("a") as file:
+        file.write("\n" + json.dumps({"_id": "q17", "text": "subject 17?"}))
+    settings = EXPERIMENT.validate_python(configuration(beir))
+    assert isinstance(settings, LcrExperiment)
+    stage = first_stage(settings.dataset.model_copy(update={"run": None, "retriever": "bm25"}))
+    assert "q17" not in stage.run.documents("q17") and "q17" in stage.run.documents("q3")
+    assert "1 judged queries that are documents too (their own document is left out)" in stage.notes
+
+
+def test_judgements_of_another_collection_are_refused(tmp_path: Path, tmp_cache: Path) -> None:
+    hit = {"qid": "1", "docid": "d", "score": 1.0, "rank": 1, "content": "text"}
+    ranking, qrels = tmp_path / "r.json", tmp_path / "qrels"
+    ranking.write_text(json.dumps([{"query": "x?", "hits": [hit]}]))
+    qrels.write_text("2 0 d 1")
+    with pytest.raises(DataError, match="none of its 1 queries is judged"):
+        first_stage(LcrDataset(name="mine", path=str(ranking), qrels=str(qrels), retriever="first"))
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -340,6 +361,7 @@ def test_first_stages(beir: Path) -> None:
         ({"thresholds": {"fixed": {"query": 1, "upper": 0.2, "lower": 0.4}}}, "must not be above upper"),
         ({"rankgpt": {"window": 4, "step": 6}}, "must not be larger than the window"),
         ({"bases": ["retriever", "retriever"]}, "stands there twice"),
+        ({"dataset": {"name": "scifact", "qrels": "mine.txt"}}, "name that with path"),
         ({"bases": ["yesnno"]}, "did you mean 'yesno'"),
         ({"checkpoints": {"colbret": "x"}}, "unknown key 'checkpoints.colbret'"),
     ],

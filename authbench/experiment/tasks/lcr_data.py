@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from authbench.data.digests import digest
-from authbench.errors import ConfigError
+from authbench.errors import ConfigError, DataError
 from authbench.experiment.schema_lcr import LcrDataset
 from authbench.experiment.tasks.base import DataUse
 from authbench.reranking.common import Candidate
@@ -84,9 +84,20 @@ def first_stage(dataset: LcrDataset) -> FirstStage:
     """
     path = Path(dataset.path) if dataset.path is not None else None
     qrels = Path(dataset.qrels) if dataset.qrels is not None else None
+    queries = Path(dataset.queries) if dataset.queries is not None else None
     collection = load_collection(
-        dataset.name, retriever=dataset.retriever, path=path, qrels=qrels, split=dataset.split
+        dataset.name,
+        retriever=dataset.retriever,
+        path=path,
+        queries=queries,
+        qrels=qrels,
+        split=dataset.split,
     )
+    if not collection.judged:
+        raise DataError(
+            f"{dataset.name}: none of its {len(collection.queries)} queries is judged; "
+            "do the judgements belong to another collection?"
+        )
     run_file = Path(dataset.run) if dataset.run is not None else None
     run, notes = _rank(dataset, collection, run_file)
     depth = max(dataset.retrieved, dataset.depth)
@@ -102,8 +113,15 @@ def _rank(dataset: LcrDataset, collection: Collection, run_file: Path | None) ->
         return run, (f"{dropped} documents with the identifier of their query (dropped)",) if dropped else ()
     queries = {query: collection.queries[query] for query in collection.judged}
     run, note = _search(dataset, collection, queries)
-    empty = sum(not run.rankings.get(query) for query in queries)
-    counted = (f"{empty} judged queries without results (they count 0)",) if empty else ()
+    counts = {
+        "judged queries without results (they count 0)": sum(
+            not run.rankings.get(query) for query in queries
+        ),
+        "judged queries that are documents too (their own document is left out)": sum(
+            query in collection.documents for query in queries
+        ),
+    }
+    counted = tuple(f"{count} {what}" for what, count in counts.items() if count)
     return run, (*((note,) if note else ()), *counted)
 
 
