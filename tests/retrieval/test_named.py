@@ -97,9 +97,9 @@ def test_a_corpus_file_with_its_queries_and_judgements(tmp_path: Path) -> None:
     made = load_collection("mine", path=corpus, queries=queries, qrels=qrels)
     assert made.documents["d"].text == "x y" and made.judged == {"1": {"d": 1}}
     assert [record.location for record in made.records] == [corpus, queries, qrels]
-    with pytest.raises(ConfigError, match="name dataset.queries and dataset.qrels"):
+    with pytest.raises(ConfigError, match=r"name dataset\.queries and dataset\.qrels"):
         load_collection("mine", path=corpus)
-    with pytest.raises(ConfigError, match="name dataset.qrels"):
+    with pytest.raises(ConfigError, match=r"name dataset\.qrels"):
         load_collection("mine", path=corpus, queries=queries)
 
 
