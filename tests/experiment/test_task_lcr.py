@@ -217,11 +217,13 @@ def test_a_failed_query_counts_zero_and_is_counted(beir: Path) -> None:
     good = Record(group.id, units[0].item, 0, units[0].gold, values, ("ok",))
     failed = Record(group.id, units[1].item, 1, units[1].gold, {}, (), "broken")
     rows = task.score(group, [good, failed])
-    assert [(row["method"], row["value"], row["n"], row["n_invalid"]) for row in rows] == [
-        ("base", 0.5, 2, 1),
-        ("lcr", 0.5, 2, 1),
+    assert [(row["method"], row["policy"], row["value"], row["n"], row["n_invalid"]) for row in rows] == [
+        ("base", "strict", 0.5, 2, 1),
+        ("base", "valid", 1.0, 1, 1),
+        ("lcr", "strict", 0.5, 2, 1),
+        ("lcr", "valid", 1.0, 1, 1),
     ]
-    assert [row["value"] for row in task.score(group, [failed])] == [0.0, 0.0]
+    assert [row["value"] for row in task.score(group, [failed])] == [0.0, None, 0.0, None]
 
 
 def test_what_is_read_out_of_an_item() -> None:

@@ -192,7 +192,8 @@ class LcrTask(Task):
         thresholds of the grid on these very queries, as the paper appears to do, or with the fixed ones.
 
         `car` is CAR's rule, `lcr-entropy` LCR on semantic entropy, `k` a smaller number of samples. A query
-        whose requests failed counts 0. `n_ties` counts queries with equal scores in the base ranking.
+        whose requests failed counts 0 under `strict` and is left out under `valid`; thresholds are searched
+        for over the others in either case. `n_ties` counts queries with equal scores in the base ranking.
         """
         answered = [record for record in records if record.error is None]
         failed = len(records) - len(answered)
@@ -202,9 +203,9 @@ class LcrTask(Task):
             queries = [to_query(r.item, r.gold, r.values, measure, k) for r in answered]
             base, values = self._values(queries, method)
             if not rows:
-                rows.append({"method": "base", "k": None, **self._row(base, failed, ties)})
+                rows += self._rows({"method": "base", "k": None}, base, failed, ties)
             name = method if measure == "mscp" else f"{method}-{measure}"
-            rows.append({"method": name, "k": k, **self._row(values, failed, ties)})
+            rows += self._rows({"method": name, "k": k}, values, failed, ties)
         return rows
 
     def _readings(self) -> Iterator[tuple[str, Measure, int | None]]:
@@ -230,10 +231,16 @@ class LcrTask(Task):
         found = surface(given, grid(settings.thresholds.step, method=method))
         return found.base, found.values(*best(found.sums()))
 
-    def _row(self, values: np.ndarray[Any, Any], failed: int, ties: int) -> dict[str, Any]:
+    def _rows(
+        self, dims: Mapping[str, Any], values: np.ndarray[Any, Any], failed: int, ties: int
+    ) -> list[dict[str, Any]]:
         metric = metric_name(self.settings.cutoff, self.settings.gain)
         every = np.concatenate([values, np.zeros(failed)])
-        return asdict(measure_row(metric, "strict", every, 0, n_invalid=failed, n_ties=ties))
+        counts = {"n_invalid": failed, "n_ties": ties}
+        return [
+            {**dims, **asdict(measure_row(metric, "strict", every, 0, **counts))},
+            {**dims, **asdict(measure_row(metric, "valid", values, 0, **counts))},
+        ]
 
     def data(self) -> DataUse:
         """Files of the collection, what does not fit together, and how the numbers are to be read."""
