@@ -71,6 +71,7 @@ def footnotes(
         *(["low, high: 95 % bootstrap interval over items."] if intervals else []),
         *(_against_paper(table) if paper else []),
         *_reranked(table, runs),
+        *([_CAR_NUMBERS] if table.id == "car/contriever" else []),
         *_left_out(runs),
         *_caveats(table, runs),
     ]

@@ -272,6 +272,12 @@ def test_the_papers_own_numbers(table: str, labels: tuple[str, ...], numbers: li
     assert not any("upper bound" in note for note in made.notes)
 
 
+def test_cars_table_says_what_it_is_and_that_it_names_no_model() -> None:
+    (made,) = build_tables(paper_runs("car/contriever"))
+    assert made.notes[0] == "Model: unnamed (CAR); Retriever: contriever."
+    assert any("exponential gain" in note for note in made.notes)
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
