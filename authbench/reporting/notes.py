@@ -73,6 +73,7 @@ def footnotes(
         *_reranked(table, runs),
         *([_CAR_NUMBERS] if table.id == "car/contriever" else []),
         *_left_out(runs),
+        *_remarks(runs),
         *_caveats(table, runs),
     ]
 
@@ -82,6 +83,13 @@ def _left_out(runs: Sequence[Run]) -> Iterator[str]:
     said = {name: why for run in runs for name, why in (run.run.get("left_out") or {}).items()}
     for name, why in said.items():
         yield f"{name} is left out: {why}."
+
+
+def _remarks(runs: Sequence[Run]) -> Iterator[str]:
+    """What the runs say of their answers, with the model where there are several."""
+    for run in runs:
+        for remark in run.run.get("remarks") or ():
+            yield f"{run.model}: {remark}." if len(runs) > 1 else f"{remark}."
 
 
 def _experiment_title(run: Run) -> str:

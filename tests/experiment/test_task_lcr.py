@@ -200,6 +200,18 @@ def test_adaptive_confidences_give_the_same_rankings_with_fewer_samples(beir: Pa
     whole, less = (cells(tmp_path / name)["retriever", "lcr", None] for name in ("whole", "less"))
     assert less["value"] == whole["value"] and less["value"] > 0.9
     assert less["output_tokens"] < whole["output_tokens"]
+    folder = tmp_path / "less" / "trial" / "fake"
+    rows = [row for item in read_items(folder) for row in (item.values["query"], *item.values["documents"])]
+    drawn = sum(len(row["labels"]) for row in rows if row is not None)
+    said = (
+        f"Adaptive: {drawn} of {6 * QUERIES * (1 + DEPTH):,} samples were drawn, and {rows.count(None)} of "
+        f"{QUERIES * DEPTH} documents were not asked; the rankings are those of all samples."
+    )
+    printed = " ".join(render_tables([load_run(folder)]).split())
+    assert said in printed and 0 < drawn < 6 * len(rows)
+    rescore(folder)
+    assert " ".join(render_tables([load_run(folder)]).split()) == printed
+    assert load_run(tmp_path / "whole" / "trial" / "fake").run["remarks"] == []
     with pytest.raises(ConfigError, match="adaptive"):
         tuned(tmp_path / "less")
 

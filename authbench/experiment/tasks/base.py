@@ -130,6 +130,11 @@ class Task(ABC):
         `DIMENSIONS` that differs within the group (the aggregation, say). A pure function of its arguments.
         """
 
+    def remarks(self, records: Sequence[Record]) -> Sequence[str]:
+        """What tables say of the answers of all groups beside their measures, a sentence without its full
+        stop each. A pure function of its arguments."""
+        return ()
+
     @abstractmethod
     def data(self) -> DataUse:
         """Where the items come from."""

@@ -25,6 +25,7 @@ from authbench.experiment.tasks.lcr_items import Measure, kept, to_query
 from authbench.lcr.assess import assess
 from authbench.lcr.clustering import Embed
 from authbench.lcr.confidence import ConfidenceSettings
+from authbench.lcr.cost import cost_of
 from authbench.lcr.grid import Grid, grid
 from authbench.lcr.prompts import LcrPrompts
 from authbench.lcr.rerank import Thresholds
@@ -241,6 +242,19 @@ class LcrTask(Task):
             {**dims, **asdict(measure_row(metric, "strict", every, 0, **counts))},
             {**dims, **asdict(measure_row(metric, "valid", values, 0, **counts))},
         ]
+
+    def remarks(self, records: Sequence[Record]) -> Sequence[str]:
+        """What adaptive confidences saved; those of a query count once, whatever its base rankings."""
+        if not self.settings.confidence.adaptive:
+            return ()
+        taken = {record.item: record.values for record in records if record.error is None}
+        cost = cost_of(taken.values())
+        inputs = cost.confidences + cost.skipped
+        return (
+            f"Adaptive: {cost.samples:,} of {self._confidence.samples * inputs:,} samples were drawn, and "
+            f"{cost.skipped:,} of {inputs - len(taken):,} documents were not asked; the rankings are those "
+            "of all samples",
+        )
 
     def data(self) -> DataUse:
         """Files of the collection, what does not fit together, and how the numbers are to be read."""
