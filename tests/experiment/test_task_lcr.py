@@ -397,6 +397,13 @@ def test_shipped_configurations_name_the_tables_of_the_paper() -> None:
     ]
     first = loaded[0]
     assert isinstance(first, LcrExperiment) and len(first.bases) == 7
+    # The default model, and the three that CAR names.
+    assert set(loaded[2].models) == {
+        "qwen2.5-7b-instruct",
+        "llama-3-8b-instruct",
+        "glm-4-9b-chat",
+        "internlm2.5-7b-chat",
+    }
     assert first.checkpoints.of("cross-encoder") == "cross-encoder/ms-marco-MiniLM-L6-v2"
     assert load_experiment("lcr_bm25").resolved()["confidence"]["samples"] == 10
 
@@ -429,3 +436,35 @@ def test_a_base_that_cannot_be_had_is_an_error_or_left_out_and_said(beir: Path, 
     with pytest.raises(ConfigError, match="none can be had here"):
         only = {**nowhere, "bases": ["rankt5"], "missing": "leave_out"}
         run([experiment(beir, **only)], Options(tmp_path / "other"))
+
+
+def test_a_base_comes_and_its_results_are_not_lost_where_it_cannot_be_had(
+    beir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from authbench.experiment.tasks import lcr_bases
+
+    class ByNumber:
+        def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+            return [float(document.split()[1]) for _, document in pairs]
+
+    monkeypatch.setattr(lcr_bases, "_scorer", lambda base, checkpoint: ByNumber())
+    weights = tmp_path / "weights"
+    options: dict[str, Any] = {"checkpoints": {"rankt5": str(weights)}, "missing": "leave_out"}
+    trial, results = experiment(beir, bases=["retriever", "rankt5"], **options), Options(tmp_path / "r")
+    (done,) = run([trial], results)
+    assert {base for base, _, _ in cells(tmp_path / "r")} == {"retriever"}
+    before = json.loads(done.folder.run.read_text())
+    weights.mkdir()
+    (weights / "config.json").write_text("{}")
+    (done,) = run([trial], results)
+    facts = json.loads(done.folder.run.read_text())
+    assert facts["left_out"] == {} and list(before["left_out"]) == ["rankt5"]
+    assert facts["session"] == before["session"]  # the session that asked the model: this one asked nothing
+    assert {base for base, _, _ in cells(tmp_path / "r")} == {"retriever", "rankt5"}
+    whole = done.folder.items.read_bytes()
+    (weights / "config.json").unlink()
+    with pytest.raises(ConfigError, match="has results of rankt5, which would be lost: checkpoint"):
+        run([trial], results)
+    assert done.folder.items.read_bytes() == whole
+    run([trial], Options(tmp_path / "r", fresh=True))
+    assert {base for base, _, _ in cells(tmp_path / "r")} == {"retriever"}
