@@ -16,6 +16,7 @@ from engine_double import DoubleEngine, watch_lengths
 from authbench.errors import ConfigError, DataError, EngineError
 from authbench.experiment.fitting import Fitter
 from authbench.experiment.loading import Experiment, load_experiment
+from authbench.experiment.planning import plan
 from authbench.experiment.rescoring import rescore
 from authbench.experiment.running import Options, run
 from authbench.experiment.schema import EXPERIMENT, LcrExperiment
@@ -453,6 +454,8 @@ def test_a_base_comes_and_its_results_are_not_lost_where_it_cannot_be_had(
     trial, results = experiment(beir, bases=["retriever", "rankt5"], **options), Options(tmp_path / "r")
     (done,) = run([trial], results)
     assert {base for base, _, _ in cells(tmp_path / "r")} == {"retriever"}
+    lacking = [row.lacking for row in plan([trial], tmp_path / "r")]
+    assert lacking[0] is None and "no model in" in str(lacking[1])
     before = json.loads(done.folder.run.read_text())
     weights.mkdir()
     (weights / "config.json").write_text("{}")
@@ -462,6 +465,7 @@ def test_a_base_comes_and_its_results_are_not_lost_where_it_cannot_be_had(
     assert facts["session"] == before["session"]  # the session that asked the model: this one asked nothing
     assert {base for base, _, _ in cells(tmp_path / "r")} == {"retriever", "rankt5"}
     whole = done.folder.items.read_bytes()
+    assert [row.lacking for row in plan([trial], tmp_path / "r")] == [None, None]
     (weights / "config.json").unlink()
     with pytest.raises(ConfigError, match="has results of rankt5, which would be lost: checkpoint"):
         run([trial], results)

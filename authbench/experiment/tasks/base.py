@@ -110,6 +110,13 @@ class Task(ABC):
         Raises `ConfigError` under the policy `error`.
         """
 
+    def lacking(self, group: Group, limit: int | None) -> str | None:
+        """What a run of this group needs and this machine lacks, as far as it shows without loading a model.
+
+        For a dry run, which does not call `check_fit`. None where nothing speaks against it.
+        """
+        return None
+
     @abstractmethod
     def groups(self) -> Sequence[Group]:
         """Every group, in the order of the tables."""

@@ -77,6 +77,15 @@ class LcrTask(Task):
         if not self.groups():
             raise ConfigError(f"bases: none can be had here: {'; '.join(self.left_out.values())}")
 
+    def lacking(self, group: Group, limit: int | None) -> str | None:
+        """See `Task.lacking`: the library or the checkpoint of a reranker with a model of its own."""
+        ranking = self._scored.get(group.dims["base"])
+        if ranking is None:
+            return None
+        return ranking.lacking(
+            self._queries, {query: self.candidates(query) for query in list(self._queries)[:limit]}
+        )
+
     def groups(self) -> Sequence[Group]:
         """A group a base ranking, in the order of the configuration."""
         dataset = self.settings.dataset
