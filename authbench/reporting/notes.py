@@ -80,9 +80,12 @@ def footnotes(
 
 def _left_out(runs: Sequence[Run]) -> Iterator[str]:
     """What a machine could not do of an experiment."""
-    said = {name: why for run in runs for name, why in (run.run.get("left_out") or {}).items()}
-    for name, why in said.items():
-        yield f"{name} is left out: {why}."
+    said: dict[str, dict[str, None]] = {}
+    for run in runs:
+        for name, why in (run.run.get("left_out") or {}).items():
+            said.setdefault(why, {})[name] = None
+    for why, names in said.items():
+        yield f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} left out: {why}."
 
 
 def _remarks(runs: Sequence[Run]) -> Iterator[str]:
