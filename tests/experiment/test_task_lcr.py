@@ -20,7 +20,7 @@ from authbench.experiment.planning import plan
 from authbench.experiment.rescoring import rescore
 from authbench.experiment.running import Options, run
 from authbench.experiment.schema import EXPERIMENT, LcrExperiment
-from authbench.experiment.schema_lcr import LcrDataset
+from authbench.experiment.schema_lcr import Bm25Options, LcrDataset
 from authbench.experiment.tasks.base import Record
 from authbench.experiment.tasks.lcr import LcrTask
 from authbench.experiment.tasks.lcr_bases import ScoredRanking, scoring_of
@@ -337,6 +337,9 @@ def test_first_stages(beir: Path) -> None:
     stage = first_stage(settings.dataset)
     assert stage.gold("q0", 7)["documents"][-1] == "d1-0" and stage.gold("q0", 7)["relevant"] == [1]
     assert [file["where"] for file in stage.use().files][-1] == "own"
+    index = {"retriever": "bm25", "bm25": Bm25Options(k1=1.2)}
+    said = "dataset.bm25 changes nothing: the first stage is the run first.run"
+    assert said in first_stage(settings.dataset.model_copy(update=index)).notes and said not in stage.notes
     pytest.importorskip("bm25s")
     own = first_stage(settings.dataset.model_copy(update={"run": None, "retriever": "bm25", "retrieved": 6}))
     # The number of the subject is the one word that only a query's own documents have.

@@ -9,7 +9,7 @@ from typing import Any
 
 from authbench.data.digests import digest
 from authbench.errors import ConfigError, DataError
-from authbench.experiment.schema_lcr import LcrDataset
+from authbench.experiment.schema_lcr import Bm25Options, DenseOptions, LcrDataset
 from authbench.experiment.tasks.base import DataUse
 from authbench.reranking.common import Candidate
 from authbench.retrieval.collections import Collection, drop_own_documents, fit_run
@@ -107,10 +107,12 @@ def first_stage(dataset: LcrDataset) -> FirstStage:
 def _rank(dataset: LcrDataset, collection: Collection, run_file: Path | None) -> tuple[Run, tuple[str, ...]]:
     """The ranking, and what is to be said of it."""
     if run_file is not None:
-        return fit_run(read_run(run_file), collection, run_file)
+        run, notes = fit_run(read_run(run_file), collection, run_file)
+        return run, (*notes, *_unused(dataset, f"the run {run_file.name}"))
     if collection.run is not None:
         run, dropped = drop_own_documents(collection.run)
-        return run, (f"{dropped} documents with the identifier of their query (dropped)",) if dropped else ()
+        notes = (f"{dropped} documents with the identifier of their query (dropped)",) if dropped else ()
+        return run, (*notes, *_unused(dataset, "the ranking that comes with the collection"))
     queries = {query: collection.queries[query] for query in collection.judged}
     run, note = _search(dataset, collection, queries)
     counts = {
@@ -123,6 +125,19 @@ def _rank(dataset: LcrDataset, collection: Collection, run_file: Path | None) ->
     }
     counted = tuple(f"{count} {what}" for what, count in counts.items() if count)
     return run, (*((note,) if note else ()), *counted)
+
+
+def _unused(dataset: LcrDataset, source: str) -> tuple[str, ...]:
+    """A note where settings of an index were given, and the ranking is not made by one."""
+    changed = {
+        "bm25": dataset.retriever == "bm25" and dataset.bm25 != Bm25Options(),
+        "dense": dataset.retriever in DENSE and dataset.dense != DenseOptions(),
+    }
+    return tuple(
+        f"dataset.{name} changes nothing: the first stage is {source}"
+        for name, is_so in changed.items()
+        if is_so
+    )
 
 
 def _search(
