@@ -266,6 +266,15 @@ def test_grades_are_counted_once_a_first_stage(beir: Path, tmp_path: Path) -> No
     assert table.rows[0].confidence.value == 1.0
 
 
+def test_an_embedding_that_is_not_there_is_refused_before_anything_is_asked(
+    beir: Path, tmp_path: Path
+) -> None:
+    taken = {"samples": 4, "clustering": "centroid", "embedding": str(tmp_path / "nowhere")}
+    with pytest.raises(ConfigError, match=r"no model in|not installed"):
+        run([experiment(beir, confidence=taken)], Options(tmp_path / "r"))
+    assert not (tmp_path / "r").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

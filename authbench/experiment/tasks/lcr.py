@@ -74,6 +74,8 @@ class LcrTask(Task):
                 self._budget(query, "rankgpt")
         for base in self._scored:
             self._score_all(base, chosen)
+        if self._embed is not None:
+            self._embed(["a text"])  # a library or checkpoint that is not there shows before the LLM is asked
         if not self.groups():
             raise ConfigError(f"bases: none can be had here: {'; '.join(self.left_out.values())}")
 

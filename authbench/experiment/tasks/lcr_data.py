@@ -127,6 +127,16 @@ def _rank(dataset: LcrDataset, collection: Collection, run_file: Path | None) ->
     return run, (*((note,) if note else ()), *counted)
 
 
+def _misnamed(dataset: LcrDataset) -> str | None:
+    """A note where tables would call another encoder by the name of the paper's."""
+    checkpoint = dataset.dense.checkpoint
+    if dataset.retriever != "contriever" or "contriever" in checkpoint.lower():
+        return None
+    return (
+        f"the first stage is called contriever and is {checkpoint}; dataset.retriever=dense names it better"
+    )
+
+
 def _unused(dataset: LcrDataset, source: str) -> tuple[str, ...]:
     """A note where settings of an index were given, and the ranking is not made by one."""
     changed = {
@@ -153,7 +163,8 @@ def _search(
         from authbench.retrieval.dense import DenseSettings, open_dense_index
 
         dense = open_dense_index(collection.documents, DenseSettings(**dataset.dense.model_dump()))
-        return dense.search(queries, depth), dense.note
+        notes = [note for note in (dense.note, _misnamed(dataset)) if note is not None]
+        return dense.search(queries, depth), "; ".join(notes) or None
     raise ConfigError(
         f"dataset.retriever '{dataset.retriever}': {collection.name} has no ranking file of it; "
         "use bm25 or contriever, or name a TREC run with dataset.run"
