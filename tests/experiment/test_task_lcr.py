@@ -266,6 +266,16 @@ def test_grades_are_counted_once_a_first_stage(beir: Path, tmp_path: Path) -> No
     assert table.rows[0].confidence.value == 1.0
 
 
+def test_a_grade_that_cannot_be_measured_is_refused_before_anything_is_asked(
+    beir: Path, tmp_path: Path
+) -> None:
+    with (beir / "qrels" / "test.tsv").open("a") as file:
+        file.write("\nq1\td1-5\t31")
+    with pytest.raises(DataError, match="grade 31: exponential gain"):
+        run([experiment(beir, gain="exponential")], Options(tmp_path / "r"))
+    assert not (tmp_path / "r").exists()
+
+
 def test_an_embedding_that_is_not_there_is_refused_before_anything_is_asked(
     beir: Path, tmp_path: Path
 ) -> None:

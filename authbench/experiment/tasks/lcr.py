@@ -32,6 +32,7 @@ from authbench.lcr.rerank import Thresholds
 from authbench.lcr.surface import problem, surface
 from authbench.lcr.together import together
 from authbench.lcr.tuning import best
+from authbench.measures.ndcg import gains_of
 from authbench.measures.resampling import measure_row
 from authbench.reranking.common import Candidate, Reranked
 from authbench.runtime.messages import Outcome, Procedure, Request
@@ -69,6 +70,7 @@ class LcrTask(Task):
         """Look at every query's prompts, and score what rerankers with models of their own score."""
         chosen = list(self._queries)[:limit]
         for query in chosen:
+            gains_of(self._stage.gold(query, 0)["relevant"], self.settings.gain)  # refuses what has no gain
             self._budget(query)
             if "rankgpt" in self.settings.bases:
                 self._budget(query, "rankgpt")
