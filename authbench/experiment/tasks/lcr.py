@@ -86,9 +86,8 @@ class LcrTask(Task):
         ranking = self._scored.get(group.dims["base"])
         if ranking is None:
             return None
-        return ranking.lacking(
-            self._queries, {query: self.candidates(query) for query in list(self._queries)[:limit]}
-        )
+        chosen = list(self._queries)[:limit]
+        return ranking.lacking(self._queries, {query: self.candidates(query) for query in chosen})
 
     def groups(self) -> Sequence[Group]:
         """A group a base ranking, in the order of the configuration."""
