@@ -154,6 +154,9 @@ def _print_plan(rows: Sequence[CellPlan], *, show_prompt: bool) -> None:
     click.echo("calls are those of the first round; median, 95% and most are prompt tokens of unique calls")
     if not all(row.tokens.exact for row in rows):
         click.echo("token counts are ESTIMATES from characters: no tokenizer of this model is at hand")
+    for row in rows:
+        if row.lacking is not None:
+            click.echo(f"note: {row.experiment} {row.model} {row.group} cannot be run here: {row.lacking}")
     if show_prompt:
         for row in rows:
             click.echo(f"\n--- {row.experiment} {row.model} {row.group}\n{row.example}")

@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from authbench.cli.common import json_option, print_columns, print_json
+from authbench.cli.common import json_option, print_json
 from authbench.errors import ConfigError
 
 if TYPE_CHECKING:
     from authbench.experiment.schema import LcrExperiment
-    from authbench.experiment.tasks.lcr_tuning import Grades, Row
-    from authbench.lcr.tuning import TunedColumn
-    from authbench.measures.resampling import Interval
+    from authbench.experiment.tasks.lcr_tuning import Choice, Grades, Row
     from authbench.reporting.itemfiles import Item
-
-_COLUMNS = {"best-on-test": "best on test", "held-out": "held out", "shuffled": "shuffled"}
 
 
 @click.command("tune")
@@ -75,6 +71,7 @@ def command(
       authbench tune results/lcr_bm25/qwen2.5-7b-instruct
       authbench tune results/lcr_bm25 results/lcr_contriever --gain exponential --grades
     """
+    from authbench.cli.tunetext import print_grades, print_tuned
     from authbench.experiment.tasks.lcr_tuning import Choice, grades_of, tune_runs
 
     found = [entry for path in _folders(runs) if (entry := _read(path, named=path in runs)) is not None]
@@ -86,10 +83,9 @@ def command(
     if as_json:
         print_json(_as_json(rows, grades))
         return 0
-    kinds = dict.fromkeys(f"NDCG@{cutoff or s.cutoff}, {gain or s.gain} gain" for _, s, _, _ in found)
-    _print(rows, "; ".join(kinds))
+    print_tuned(rows, "; ".join(dict.fromkeys(_measured(settings, choice) for _, settings, _, _ in found)))
     for table in grades:
-        _print_grades(table)
+        print_grades(table)
     if any(partial for *_, partial in found):
         click.echo("PARTIAL: not all queries were asked")
     return 0
@@ -127,104 +123,13 @@ def _read(path: Path, *, named: bool) -> tuple[str, LcrExperiment, Sequence[Item
     return str(facts["model"]["name"]), settings, items, bool(facts.get("partial"))
 
 
-def _print(rows: Sequence[Row], measured: str) -> None:
-    varying = [
-        name
-        for name in ("model", "collection", "retriever")
-        if len({getattr(row.setting, name) for row in rows}) > 1
-    ]
-    shared = [
-        str(getattr(rows[0].setting, name))
-        for name in ("model", "collection", "retriever")
-        if name not in varying
-    ]
-    click.echo(f"{measured} (%): {', '.join(shared)}\n")
-    head = [*varying, "base", "n", "base ranking", *_COLUMNS.values()]
-    print_columns(
-        [
-            [
-                *(getattr(row.setting, name) for name in varying),
-                row.setting.base,
-                str(row.tuned.n),
-                _percent(row.tuned.base),
-                *(_percent(column.value) for column in row.tuned.columns),
-            ]
-            for row in rows
-        ],
-        head,
-    )
-    click.echo("\ndifference from the base ranking (points), with p of the paired randomisation test\n")
-    print_columns([_gains(row, varying) for row in rows], [*varying, "base", *_COLUMNS.values(), "p signal"])
-    click.echo("\nthresholds\n")
-    for row in rows:
-        best, held_out = row.tuned.columns[0], row.tuned.columns[1]
-        name = " ".join([*(str(getattr(row.setting, n)) for n in varying), row.setting.base])
-        folds = len({str(rule) for rule in held_out.rules})
-        click.echo(
-            f"{name}: best on test {best.rules[0]}; {folds} different ones over {len(held_out.rules)} folds"
-        )
-    click.echo(
-        "\nn = judged queries; [low, high]: 95 % over queries, for shuffled over shuffles\n"
-        "best on test was chosen on these queries: read it against shuffled, not against the base ranking;\n"
-        "p signal is the share of shuffles that do as well. held out is what new queries would gain.\n"
-        "p in brackets: Holm's correction over all rows"
-    )
-    failed = sum(row.n_failed for row in rows)
-    if failed:
-        click.echo(f"{failed} items without answers are left out")
-
-
-def _gains(row: Row, varying: Sequence[str]) -> list[object]:
-    cells = [_gain(column) for column in row.tuned.columns]
-    names = [getattr(row.setting, name) for name in varying]
-    return [*names, row.setting.base, *cells, f"{row.tuned.p_signal:.3f}"]
-
-
-def _gain(column: TunedColumn) -> str:
-    text = _percent(column.gain, sign="+")
-    if column.relative is not None:
-        text += f" {100 * column.relative:+.1f} %"
-    if column.p is not None:
-        text += (
-            f" p {column.p:.3f} ({column.p_holm:.3f})" if column.p_holm is not None else f" p {column.p:.3f}"
-        )
-    return text
-
-
-def _percent(found: Interval, sign: str = "") -> str:
-    if found.value is None:
-        return "-"
-    form = f"{sign}.2f"
-    text = format(100 * found.value, form)
-    if found.low is None or found.high is None:
-        return text
-    return f"{text} [{format(100 * found.low, form)}, {format(100 * found.high, form)}]"
-
-
-def _print_grades(table: Grades) -> None:
-    setting, correlation = table.setting, table.correlation
-    click.echo(
-        f"\nconfidence (%) by relevance grade: {setting.model}, {setting.collection}, {setting.retriever}\n"
-    )
-    print_columns(
-        [
-            ["unjudged" if row.grade is None else str(row.grade), str(row.n), _percent(row.confidence)]
-            for row in table.rows
-        ],
-        ["grade", "n", "confidence"],
-    )
-    within = correlation.within
-    parts = [
-        f"Spearman {_number(correlation.spearman)}",
-        f"tau-b {_number(correlation.kendall)} over {correlation.n} judged documents",
-        f"tau-b within queries {_number(within.value)} [{_number(within.low)}, {_number(within.high)}] "
-        f"over {correlation.n_queries} queries",
-    ]
-    click.echo("; ".join(parts))
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
+def _measured(settings: LcrExperiment, choice: Choice) -> str:
+    """What the numbers are: the measure, the rule, and the confidences behind it."""
+    rule = "CAR's margins" if choice.method == "car" else "LCR"
+    by = "semantic entropy" if choice.measure == "entropy" else "MSCP"
+    samples = choice.samples or settings.confidence.samples
+    ndcg = f"NDCG@{choice.cutoff or settings.cutoff} (%), {choice.gain or settings.gain} gain"
+    return f"{ndcg}; {rule}, {by} of {samples} sample{'' if samples == 1 else 's'}"
 
 
 def _as_json(rows: Sequence[Row], grades: Sequence[Grades]) -> dict[str, Any]:

@@ -80,6 +80,7 @@ def measured_facts(
         "partial": bool(errors) or limit is not None,
         "fresh_since": since if errors else None,
         "statuses": scoring.count_statuses(entries),
+        "remarks": list(task.remarks([entry.record for entry in entries])),
         "failed_items": len(errors),
         "errors": sorted(set(errors))[:5],
         "truncated": dict(task.fitter.truncated),

@@ -88,6 +88,22 @@ class RunFolder:
         old = {**facts["identity"], "chat template": facts.get("rendering_hash")}
         self._refuse("model", _differences(old, {**identity, "chat template": rendering_hash}))
 
+    def check_left_out(self, left_out: Mapping[str, str]) -> None:
+        """Refuse to replace results by fewer: `ConfigError` if they have what is left out this time.
+
+        Args:
+            left_out: see `Task.left_out`.
+        """
+        facts = self.read()
+        if facts is None or facts.get("status") not in ("complete", "failed"):
+            return
+        lost = [name for name in left_out if name not in facts.get("left_out", {})]
+        if lost:
+            names = ", ".join(lost)
+            raise ConfigError(
+                f"{self.path} has results of {names}, which would be lost: {left_out[lost[0]]}\n{_OUT}"
+            )
+
     def _refuse(self, what: str, differences: Iterable[tuple[str, object, object]]) -> None:
         shown = [f"{key}: {_short(old)} there, {_short(new)} here" for key, old, new in differences]
         if shown:

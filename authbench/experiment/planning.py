@@ -43,6 +43,7 @@ class CellPlan:
         new_calls: of these, not asked by an earlier group of the plan and not in the store.
         overflows: items with a prompt that does not fit the model's context; the run's policy decides.
         example: a rendered prompt.
+        lacking: what a run of this group would need and this machine lacks; None where nothing is known.
     """
 
     experiment: str
@@ -55,6 +56,7 @@ class CellPlan:
     tokens: Tokens
     overflows: int
     example: str
+    lacking: str | None = None
 
 
 def plan(experiments: Sequence[Experiment], results: Path, limit: int | None = None) -> list[CellPlan]:
@@ -110,6 +112,7 @@ def _plan_group(
         tokens=_tokens(engine, list(prompts.values())),
         overflows=len(task.fitter.met),
         example=example,
+        lacking=task.lacking(group, limit),
     )
 
 

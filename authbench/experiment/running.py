@@ -147,6 +147,8 @@ def _prepare_batch(
             identity, rendering = asdict(engine.identity), rendering_digest(engine.rendering)
             job.folder(options.results).check_model(identity, rendering)
         prepared.append(prepare(job, engine, options.limit))
+        if not options.fresh:
+            job.folder(options.results).check_left_out(prepared[-1].task.left_out)
     fitters = [p.task.fitter for p in prepared]
     engine.expect(lambda: max(fitter.longest() for fitter in fitters))
     return engine, prepared

@@ -47,8 +47,9 @@ class LcrDataset(Settings):
             what it is called.
         depth: how many documents the base rerankers and LCR reorder.
         retrieved: how many documents the first stage gives, for run files.
-        path: a folder in BEIR's layout, or a ranking file with texts, of the user's own.
-        qrels: judgements of such a ranking file.
+        path: a folder in BEIR's layout, a ranking file with texts, or a corpus file, of the user's own.
+        queries: queries of such a corpus file.
+        qrels: judgements of such a ranking file or corpus file.
         run: a TREC run file as the first stage.
         split: of a BEIR folder.
     """
@@ -58,11 +59,19 @@ class LcrDataset(Settings):
     depth: int = Field(default=10, ge=1)
     retrieved: int = Field(default=100, ge=1)
     path: str | None = None
+    queries: str | None = None
     qrels: str | None = None
     run: str | None = None
     split: str = "test"
     bm25: Bm25Options = Bm25Options()
     dense: DenseOptions = DenseOptions()
+
+    @field_validator("queries", "qrels")
+    @classmethod
+    def _belongs_to_a_path(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value is not None and info.data.get("path") is None:
+            raise ValueError("it belongs to a collection of one's own: name that with path")
+        return value
 
 
 class Confidence(Settings):

@@ -122,6 +122,14 @@ def confidence_of(values: Mapping[str, Any]) -> Fraction:
 def confidence_at(values: Mapping[str, Any], k: int) -> Fraction:
     """C of the first `k` samples of an outcome of `mscp`, as if no more had been drawn.
 
+    See `labels_at`, which says what is raised.
+    """
+    return Fraction(largest(labels_at(values, k)), k)
+
+
+def labels_at(values: Mapping[str, Any], k: int) -> list[int]:
+    """Clusters of the first `k` samples of an outcome of `mscp`, as if no more had been drawn.
+
     Greedy clusters of the first samples are not changed by later ones; connected components are, and are
     worked out anew. Raises `ValueError` if there are fewer samples, or if clustering ended before it had
     settled the first `k`.
@@ -130,20 +138,20 @@ def confidence_at(values: Mapping[str, Any], k: int) -> Fraction:
     if k < 1 or len(labels) < k or None in labels:
         raise ValueError(f"{k} clustered samples are needed, {len(labels) - labels.count(None)} are there")
     if values.get("links") is not None:
-        labels = components(k, [(a, b) for a, b in values["links"] if max(a, b) < k])
-    return Fraction(largest(labels), k)
+        return components(k, [(a, b) for a, b in values["links"] if max(a, b) < k])
+    return list(labels)
 
 
-def entropy_confidence(values: Mapping[str, Any]) -> Fraction:
+def entropy_confidence(values: Mapping[str, Any], k: int | None = None) -> Fraction:
     """1 - semantic entropy / ln K, in [0, 1]: the confidence of the ablation, rounded to nine digits.
 
-    Rounding makes it exact where it has to be: 1 for one cluster, 0 for K clusters. Raises `ValueError` if
-    clustering ended early or there is only one sample.
+    Of the first `k` samples, or of all. Rounding makes it exact where it has to be: 1 for one cluster, 0
+    for K clusters. Raises `ValueError` if clustering ended early or there is only one sample.
     """
-    k = values["k"]
-    if k < 2 or len(values["labels"]) < k:
-        raise ValueError("entropy needs all of at least two samples")
-    return Fraction(str(round(1 - semantic_entropy(values["labels"]) / log(k), 9)))
+    drawn = values["k"] if k is None else k
+    if drawn < 2:
+        raise ValueError("entropy needs at least two samples")
+    return Fraction(str(round(1 - semantic_entropy(labels_at(values, drawn)) / log(drawn), 9)))
 
 
 def _ask(

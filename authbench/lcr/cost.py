@@ -25,7 +25,7 @@ class Cost:
 
 
 def cost_of(outcomes: Iterable[Mapping[str, Any]]) -> Cost:
-    """Totals over outcomes of `assess`."""
+    """Totals over the values of outcomes of `assess`, as they are or as an item keeps them."""
     confidences = skipped = samples = calls = 0
     for values in outcomes:
         for row in (values["query"], *values["documents"]):
@@ -33,7 +33,7 @@ def cost_of(outcomes: Iterable[Mapping[str, Any]]) -> Cost:
                 skipped += 1
                 continue
             confidences += 1
-            samples += len(row["samples"])
+            samples += len(row["labels"])
             calls += row["entailment_calls"]
     return Cost(confidences, skipped, samples, calls)
 

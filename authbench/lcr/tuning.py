@@ -59,7 +59,10 @@ def cross_validated(found: Surface, folds: int = 5, seed: int = 0) -> HeldOut:
     """
     n = len(found.base)
     if not 2 <= folds <= n:
-        raise ConfigError(f"thresholds.folds {folds}: between 2 and the number of queries, {n}")
+        raise ConfigError(
+            f"thresholds.folds {folds}: between 2 and the number of queries, {n}\n"
+            "use --folds, or --set thresholds.folds=N for a run"
+        )
     fold = np.random.default_rng(seed).permutation(n) % folds
     parts = [found.sums(fold == number) for number in range(folds)]
     total = np.sum(parts, axis=0)

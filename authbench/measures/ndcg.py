@@ -16,16 +16,22 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from authbench.errors import ConfigError
+from authbench.errors import ConfigError, DataError
 
 Gain = Literal["linear", "exponential"]
 
 Floats = npt.NDArray[np.float64]
 
 
+#: Highest grades that are measured: trec_eval's library gives nonsense or crashes beyond.
+MOST: dict[Gain, int] = {"linear": 1_000_000, "exponential": 30}
+
+
 def gains_of(grades: npt.ArrayLike, gain: Gain) -> Floats:
-    """Gain of each grade; any shape."""
+    """Gain of each grade; any shape. Raises `DataError` for a grade above `MOST`."""
     rel = np.maximum(np.asarray(grades, dtype=np.float64), 0.0)
+    if rel.size and rel.max() > MOST[gain]:
+        raise DataError(f"grade {rel.max():.0f}: {gain} gain is measured for grades up to {MOST[gain]}")
     return rel if gain == "linear" else np.exp2(rel) - 1.0
 
 
@@ -71,6 +77,7 @@ def ndcg_by_query(
 
     Raises:
         ConfigError: ir-measures is not installed.
+        DataError: a grade above `MOST`.
     """
     try:
         import ir_measures
@@ -80,6 +87,7 @@ def ndcg_by_query(
         ) from None
     # Grades below 0 gain nothing, and trec_eval's library crashes on them now and then: they become 0.
     judged = {query: {d: max(grade, 0) for d, grade in row.items()} for query, row in qrels.items()}
+    gains_of([grade for row in judged.values() for grade in row.values()], gain)  # refuses what is too high
     options: dict[str, Any] = {"cutoff": cutoff}
     if gain == "exponential":
         # ir-measures' own exponential DCG needs a Perl script; mapping the grades gives the same number.

@@ -191,8 +191,10 @@ def _lcr(item: Item, rule: Rule | None = None) -> Parts:
 
 
 def _share(confidence: Mapping[str, Any]) -> str:
-    """C as the counts that it is made of."""
-    return f"{confidence['largest'] / confidence['k']:.2f} ({confidence['largest']}/{confidence['k']})"
+    """C as the counts that it is made of; the least that it can be where the work ended early (adaptive)."""
+    size, k, labels = confidence["largest"], confidence["k"], confidence["labels"]
+    whole = len(labels) == k and None not in labels
+    return f"{'' if whole else '≥ '}{size / k:.2f} ({size}/{k})"
 
 
 def _kept_heading(cut: Mapping[str, Any]) -> str:

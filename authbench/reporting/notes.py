@@ -79,7 +79,9 @@ def footnotes(
         *(["low, high: 95 % bootstrap interval over items."] if intervals and _has_intervals(table) else []),
         *(_against_paper(table) if paper else []),
         *_reranked(table, runs),
+        *([_CAR_NUMBERS] if table.id == "car/contriever" else []),
         *_left_out(runs),
+        *_remarks(runs),
         *_caveats(table, runs),
     ]
 
@@ -93,6 +95,13 @@ def _left_out(runs: Sequence[Run]) -> Iterator[str]:
     """What a machine could not do of an experiment."""
     said = {name: why for run in runs for name, why in (run.run.get("left_out") or {}).items()}
     yield from (f"{sentence}." for sentence in sentences(said))
+
+
+def _remarks(runs: Sequence[Run]) -> Iterator[str]:
+    """What the runs say of their answers, with the model where there are several."""
+    for run in runs:
+        for remark in run.run.get("remarks") or ():
+            yield f"{run.model}: {remark}." if len(runs) > 1 else f"{remark}."
 
 
 def _experiment_title(run: Run) -> str:

@@ -133,13 +133,12 @@ def paper_runs(table: str) -> list[Run]:
     from authbench.reporting.results import Run
 
     by_model: dict[str, list[dict[str, Any]]] = {}
+    source = table.partition("/")[0].upper()  # CAR names no model
     for value in paper_table(table):
         cell = {**_FIXED[table], **value.dims, "metric": value.metric, "value": value.value / 100}
         aggregation = _AGGREGATION.get((str(cell.get("judge")), str(cell.get("output"))))
         cell |= {"experiment": "paper", "table": table, "engine": "paper", "aggregation": aggregation}
-        by_model.setdefault(value.dims.get("model") or table.split("/", maxsplit=1)[0].upper(), []).append(
-            cell
-        )
+        by_model.setdefault(value.dims.get("model") or f"unnamed ({source})", []).append(cell)
     return [
         Run(
             path=Path(table),

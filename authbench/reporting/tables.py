@@ -69,7 +69,13 @@ def render_tables(
 
     from authbench.reporting.text import text
 
-    return text(tables, options, console or Console(file=sys.stdout)) or "No results.\n"
+    return text(tables, options, console or Console(file=sys.stdout)) or _nothing(runs, policy)
+
+
+def _nothing(runs: Sequence[Run], policy: Policy) -> str:
+    if not any(run.cells for run in runs):
+        return "No results.\n"
+    return f"No results under the policy '{policy}': `authbench score RUN` measures a run again.\n"
 
 
 def build_tables(runs: Sequence[Run], options: Options | None = None) -> list[Table]:

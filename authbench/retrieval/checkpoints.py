@@ -75,6 +75,9 @@ def require(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise ConfigError(
-            f"this needs {error.name or module}, which is not installed; pip install 'authbench[rerankers]'"
-        ) from None
+        raise ConfigError(not_installed(error.name or module)) from None
+
+
+def not_installed(module: str) -> str:
+    """What is said of an optional library that is missing."""
+    return f"this needs {module}, which is not installed; pip install 'authbench[rerankers]'"

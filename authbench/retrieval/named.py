@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +13,7 @@ from authbench.errors import ConfigError, DataError, did_you_mean
 from authbench.retrieval.collections import Collection, beir_folder, from_files, from_ranking_file
 from authbench.retrieval.cranfield import from_cranfield
 from authbench.retrieval.irdatasets import NAMES, from_ir_datasets
+from authbench.retrieval.passages import is_corpus_file
 
 
 def load_collection(
@@ -19,6 +21,7 @@ def load_collection(
     *,
     retriever: str | None = None,
     path: Path | None = None,
+    queries: Path | None = None,
     qrels: Path | None = None,
     split: str = "test",
     places: Places | None = None,
@@ -31,17 +34,19 @@ def load_collection(
         retriever: which ranking file to take where the catalogue has several of a collection that comes
             without its corpus; None takes the first. A retriever without one gets the whole corpus,
             through ir_datasets.
-        path: a folder in BEIR's layout, or a ranking file with texts (`.json`, which needs `qrels`).
-        qrels: the judgements for a ranking file.
+        path: a folder in BEIR's layout, a ranking file with texts (`.json`, which needs `qrels`), or a
+            corpus file (which needs `queries` and `qrels`).
+        queries: the queries for a corpus file.
+        qrels: the judgements for a ranking file or a corpus file.
         split: of a BEIR folder.
         places: where files of the catalogue are looked for; default: as the environment says.
 
     Raises:
-        ConfigError: an unknown name.
+        ConfigError: an unknown name; a file that `path` needs is not named, or one that it has no use for is.
         DataError: files that are missing, damaged or not to be had.
     """
     if path is not None:
-        made = _own(name, path, qrels, split)
+        made = _own(name, path, queries, qrels, split)
         return replace(made, records=tuple(own_file(file) for file in made.files))
     entry = catalog().get(name)
     if entry is None:
@@ -84,14 +89,34 @@ def _within_reach(entry: Dataset, retriever: str | None, places: Places) -> bool
     return bool(entry.select("run") if retriever is None else entry.select("run", retriever=retriever))
 
 
-def _own(name: str, path: Path, qrels: Path | None, split: str) -> Collection:
+def _own(name: str, path: Path, queries: Path | None, qrels: Path | None, split: str) -> Collection:
+    if not path.exists():
+        raise DataError(f"{path}: no such file or folder")
+    given = {"queries": queries, "qrels": qrels}
     if path.is_dir():
+        _only(path, "a folder in BEIR's layout has its own", given, ())
         return beir_folder(path, split, name)
-    if path.suffix != ".json":
-        raise DataError(f"{path}: a collection is a folder in BEIR's layout or a ranking file (.json)")
-    if qrels is None:
-        raise ConfigError(f"{path}: a ranking file needs judgements; name them with dataset.qrels")
-    return from_ranking_file(name, path, qrels)
+    if path.suffix == ".json":
+        _only(path, "a ranking file has its own", given, ("qrels",))
+        if qrels is None:
+            raise ConfigError(f"{path}: a ranking file needs judgements; name them with dataset.qrels")
+        return from_ranking_file(name, path, qrels)
+    if not is_corpus_file(path):
+        raise DataError(
+            f"{path}: a collection is a folder in BEIR's layout, a ranking file (.json) or "
+            "a corpus file (.jsonl or .tsv, or .gz of one)"
+        )
+    if queries is None or qrels is None:
+        lacking = " and ".join(f"dataset.{key}" for key, value in given.items() if value is None)
+        raise ConfigError(f"{path}: a corpus file needs queries and judgements; name {lacking}")
+    return from_files(name, path, queries, qrels)
+
+
+def _only(path: Path, why: str, given: Mapping[str, Path | None], used: Sequence[str]) -> None:
+    """Refuse a file that was named and would not be read."""
+    for key, value in given.items():
+        if value is not None and key not in used:
+            raise ConfigError(f"dataset.{key} {value}: {why} ({path}); leave it out")
 
 
 def _one(entry: Dataset, role: str, places: Places) -> FileRecord:

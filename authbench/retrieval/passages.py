@@ -144,12 +144,21 @@ class _Scan:
     n_empty: int
 
 
+def is_corpus_file(path: Path) -> bool:
+    """Whether `read_corpus` reads files of this name."""
+    return _kind(path) in {".jsonl", ".tsv"}
+
+
+def _kind(path: Path) -> str:
+    return Path(path.name.removesuffix(".gz")).suffix
+
+
 def read_corpus(path: Path) -> Corpus:
     """A corpus file: `.jsonl` (BEIR), or `.tsv` with `identifier<TAB>text`; either may be gzipped."""
-    kind = Path(path.name.removesuffix(".gz")).suffix
+    kind = _kind(path)
     if kind == ".jsonl" and path.suffix != ".gz":
         return JsonlCorpus(path)
-    if kind not in {".jsonl", ".tsv"}:
+    if not is_corpus_file(path):
         raise DataError(f"{path}: a corpus is a .jsonl or .tsv file (or .gz of one)")
     passages: dict[str, Passage] = {}
     for number, line in numbered_lines(path):

@@ -109,6 +109,11 @@ def test_tune_prints_three_columns_from_what_a_run_kept(config: Path, tmp_path: 
     for words in ("best on test", "held out", "shuffled", "p signal", "T_query", "by relevance grade"):
         assert words in text
     assert "PARTIAL" not in text
+    assert max(map(len, text.splitlines())) <= 80
+    assert text.startswith("NDCG@5 (%), linear gain; LCR, MSCP of 5 samples\n")
+    other = ("--method", "car", "--measure", "entropy", "--samples", 3, "--gain", "exponential")
+    first = "NDCG@5 (%), exponential gain; CAR's margins, semantic entropy of 3 samples\n"
+    assert invoke(tune, folder, *other).output.startswith(first)
     found = json.loads(invoke(tune, tmp_path / "r", "--json", "--gain", "exponential").stdout)["tuned"]
     assert [(row["base"], row["n"], row["base_ranking"]["value"]) for row in found] == [
         ("retriever", 8, 0.5),
@@ -128,7 +133,7 @@ def test_tune_says_what_it_cannot_do(config: Path, tmp_path: Path) -> None:
     folder = tmp_path / "r" / "trial" / "fake"
     assert "PARTIAL" in invoke(tune, folder, "--folds", 3).output
     for words, said in (
-        ((folder,), "thresholds.folds 4: between 2 and the number of queries, 3"),
+        ((folder,), "thresholds.folds 4: between 2 and the number of queries, 3\nuse --folds"),
         ((folder, "--cutoff", 9), "this run kept 5 documents"),
         ((folder, folder, "--folds", 3), "two of these runs"),
         ((tmp_path / "nowhere",), "holds no run"),

@@ -16,9 +16,11 @@ from engine_double import DoubleEngine, watch_lengths
 from authbench.errors import ConfigError, DataError, EngineError
 from authbench.experiment.fitting import Fitter
 from authbench.experiment.loading import Experiment, load_experiment
+from authbench.experiment.planning import plan
 from authbench.experiment.rescoring import rescore
 from authbench.experiment.running import Options, run
 from authbench.experiment.schema import EXPERIMENT, LcrExperiment
+from authbench.experiment.schema_lcr import Bm25Options, LcrDataset
 from authbench.experiment.tasks.base import Record
 from authbench.experiment.tasks.lcr import LcrTask
 from authbench.experiment.tasks.lcr_bases import ScoredRanking, scoring_of
@@ -199,6 +201,18 @@ def test_adaptive_confidences_give_the_same_rankings_with_fewer_samples(beir: Pa
     whole, less = (cells(tmp_path / name)["retriever", "lcr", None] for name in ("whole", "less"))
     assert less["value"] == whole["value"] and less["value"] > 0.9
     assert less["output_tokens"] < whole["output_tokens"]
+    folder = tmp_path / "less" / "trial" / "fake"
+    rows = [row for item in read_items(folder) for row in (item.values["query"], *item.values["documents"])]
+    drawn = sum(len(row["labels"]) for row in rows if row is not None)
+    said = (
+        f"Adaptive: {drawn} of {6 * QUERIES * (1 + DEPTH):,} samples were drawn, and {rows.count(None)} of "
+        f"{QUERIES * DEPTH} documents were not asked; the rankings are those of all samples."
+    )
+    printed = " ".join(render_tables([load_run(folder)]).split())
+    assert said in printed and 0 < drawn < 6 * len(rows)
+    rescore(folder)
+    assert " ".join(render_tables([load_run(folder)]).split()) == printed
+    assert load_run(tmp_path / "whole" / "trial" / "fake").run["remarks"] == []
     with pytest.raises(ConfigError, match="adaptive"):
         tuned(tmp_path / "less")
 
@@ -216,11 +230,13 @@ def test_a_failed_query_counts_zero_and_is_counted(beir: Path) -> None:
     good = Record(group.id, units[0].item, 0, units[0].gold, values, ("ok",))
     failed = Record(group.id, units[1].item, 1, units[1].gold, {}, (), "broken")
     rows = task.score(group, [good, failed])
-    assert [(row["method"], row["value"], row["n"], row["n_invalid"]) for row in rows] == [
-        ("base", 0.5, 2, 1),
-        ("lcr", 0.5, 2, 1),
+    assert [(row["method"], row["policy"], row["value"], row["n"], row["n_invalid"]) for row in rows] == [
+        ("base", "strict", 0.5, 2, 1),
+        ("base", "valid", 1.0, 1, 1),
+        ("lcr", "strict", 0.5, 2, 1),
+        ("lcr", "valid", 1.0, 1, 1),
     ]
-    assert [row["value"] for row in task.score(group, [failed])] == [0.0, 0.0]
+    assert [row["value"] for row in task.score(group, [failed])] == [0.0, None, 0.0, None]
 
 
 def test_what_is_read_out_of_an_item() -> None:
@@ -248,6 +264,25 @@ def test_grades_are_counted_once_a_first_stage(beir: Path, tmp_path: Path) -> No
     (table,) = grades_of([("fake", settings, list(read_items(folder)))])
     assert [(row.grade, row.n) for row in table.rows] == [(1, QUERIES), (None, QUERIES * (DEPTH - 1))]
     assert table.rows[0].confidence.value == 1.0
+
+
+def test_a_grade_that_cannot_be_measured_is_refused_before_anything_is_asked(
+    beir: Path, tmp_path: Path
+) -> None:
+    with (beir / "qrels" / "test.tsv").open("a") as file:
+        file.write("\nq1\td1-5\t31")
+    with pytest.raises(DataError, match="grade 31: exponential gain"):
+        run([experiment(beir, gain="exponential")], Options(tmp_path / "r"))
+    assert not (tmp_path / "r").exists()
+
+
+def test_an_embedding_that_is_not_there_is_refused_before_anything_is_asked(
+    beir: Path, tmp_path: Path
+) -> None:
+    taken = {"samples": 4, "clustering": "centroid", "embedding": str(tmp_path / "nowhere")}
+    with pytest.raises(ConfigError, match=r"no model in|not installed"):
+        run([experiment(beir, confidence=taken)], Options(tmp_path / "r"))
+    assert not (tmp_path / "r").exists()
 
 
 @pytest.mark.parametrize(
@@ -321,12 +356,35 @@ def test_first_stages(beir: Path) -> None:
     stage = first_stage(settings.dataset)
     assert stage.gold("q0", 7)["documents"][-1] == "d1-0" and stage.gold("q0", 7)["relevant"] == [1]
     assert [file["where"] for file in stage.use().files][-1] == "own"
+    index = {"retriever": "bm25", "bm25": Bm25Options(k1=1.2)}
+    said = "dataset.bm25 changes nothing: the first stage is the run first.run"
+    assert said in first_stage(settings.dataset.model_copy(update=index)).notes and said not in stage.notes
     pytest.importorskip("bm25s")
     own = first_stage(settings.dataset.model_copy(update={"run": None, "retriever": "bm25", "retrieved": 6}))
     # The number of the subject is the one word that only a query's own documents have.
     assert {name.split("-")[0] for name in own.run.documents("q17")} == {"d17"}
     with pytest.raises(ConfigError, match="retriever 'splade'"):
         first_stage(settings.dataset.model_copy(update={"run": None, "retriever": "splade"}))
+
+
+def test_a_query_that_is_a_document_is_not_its_own_result_and_that_is_said(beir: Path) -> None:
+    pytest.importorskip("bm25s")
+    with (beir / "corpus.jsonl").open("a") as file:
+        file.write("\n" + json.dumps({"_id": "q17", "text": "subject 17?"}))
+    settings = EXPERIMENT.validate_python(configuration(beir))
+    assert isinstance(settings, LcrExperiment)
+    stage = first_stage(settings.dataset.model_copy(update={"run": None, "retriever": "bm25"}))
+    assert "q17" not in stage.run.documents("q17") and "q17" in stage.run.documents("q3")
+    assert "1 judged queries that are documents too (their own document is left out)" in stage.notes
+
+
+def test_judgements_of_another_collection_are_refused(tmp_path: Path, tmp_cache: Path) -> None:
+    hit = {"qid": "1", "docid": "d", "score": 1.0, "rank": 1, "content": "text"}
+    ranking, qrels = tmp_path / "r.json", tmp_path / "qrels"
+    ranking.write_text(json.dumps([{"query": "x?", "hits": [hit]}]))
+    qrels.write_text("2 0 d 1")
+    with pytest.raises(DataError, match="none of its 1 queries is judged"):
+        first_stage(LcrDataset(name="mine", path=str(ranking), qrels=str(qrels), retriever="first"))
 
 
 @pytest.mark.parametrize(
@@ -340,6 +398,7 @@ def test_first_stages(beir: Path) -> None:
         ({"thresholds": {"fixed": {"query": 1, "upper": 0.2, "lower": 0.4}}}, "must not be above upper"),
         ({"rankgpt": {"window": 4, "step": 6}}, "must not be larger than the window"),
         ({"bases": ["retriever", "retriever"]}, "stands there twice"),
+        ({"dataset": {"name": "scifact", "qrels": "mine.txt"}}, "name that with path"),
         ({"bases": ["yesnno"]}, "did you mean 'yesno'"),
         ({"checkpoints": {"colbret": "x"}}, "unknown key 'checkpoints.colbret'"),
     ],
@@ -361,6 +420,13 @@ def test_shipped_configurations_name_the_tables_of_the_paper() -> None:
     ]
     first = loaded[0]
     assert isinstance(first, LcrExperiment) and len(first.bases) == 7
+    # The default model, and the three that CAR names.
+    assert set(loaded[2].models) == {
+        "qwen2.5-7b-instruct",
+        "llama-3-8b-instruct",
+        "glm-4-9b-chat",
+        "internlm2.5-7b-chat",
+    }
     assert first.checkpoints.of("cross-encoder") == "cross-encoder/ms-marco-MiniLM-L6-v2"
     assert load_experiment("lcr_bm25").resolved()["confidence"]["samples"] == 10
 
@@ -393,3 +459,38 @@ def test_a_base_that_cannot_be_had_is_an_error_or_left_out_and_said(beir: Path, 
     with pytest.raises(ConfigError, match="none can be had here"):
         only = {**nowhere, "bases": ["rankt5"], "missing": "leave_out"}
         run([experiment(beir, **only)], Options(tmp_path / "other"))
+
+
+def test_a_base_comes_and_its_results_are_not_lost_where_it_cannot_be_had(
+    beir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from authbench.experiment.tasks import lcr_bases
+
+    class ByNumber:
+        def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+            return [float(document.split()[1]) for _, document in pairs]
+
+    monkeypatch.setattr(lcr_bases, "_scorer", lambda base, checkpoint: ByNumber())
+    weights = tmp_path / "weights"
+    options: dict[str, Any] = {"checkpoints": {"rankt5": str(weights)}, "missing": "leave_out"}
+    trial, results = experiment(beir, bases=["retriever", "rankt5"], **options), Options(tmp_path / "r")
+    (done,) = run([trial], results)
+    assert {base for base, _, _ in cells(tmp_path / "r")} == {"retriever"}
+    lacking = [row.lacking for row in plan([trial], tmp_path / "r")]
+    assert lacking[0] is None and "no model in" in str(lacking[1])
+    before = json.loads(done.folder.run.read_text())
+    weights.mkdir()
+    (weights / "config.json").write_text("{}")
+    (done,) = run([trial], results)
+    facts = json.loads(done.folder.run.read_text())
+    assert facts["left_out"] == {} and list(before["left_out"]) == ["rankt5"]
+    assert facts["session"] == before["session"]  # the session that asked the model: this one asked nothing
+    assert {base for base, _, _ in cells(tmp_path / "r")} == {"retriever", "rankt5"}
+    whole = done.folder.items.read_bytes()
+    assert [row.lacking for row in plan([trial], tmp_path / "r")] == [None, None]
+    (weights / "config.json").unlink()
+    with pytest.raises(ConfigError, match="has results of rankt5, which would be lost: checkpoint"):
+        run([trial], results)
+    assert done.folder.items.read_bytes() == whole
+    run([trial], Options(tmp_path / "r", fresh=True))
+    assert {base for base, _, _ in cells(tmp_path / "r")} == {"retriever"}

@@ -156,6 +156,15 @@ def test_entropy_confidence_is_exact_at_both_ends() -> None:
     assert entropy_confidence(values(*range(10))) == 0
     # Two halves of ten: 1 - ln 2 / ln 10 = 0.698970004 (log10 of 5).
     assert entropy_confidence(values(*[0, 1] * 5)) == Fraction("0.698970004")
+    # The first three of them, and of connected components, which the fourth sample joins.
+    assert entropy_confidence(values(0, 1, 2, 0), 3) == 0 and entropy_confidence(values(0, 0, 1), 2) == 1
+    joined = {**values(0, 0, 0, 0), "links": [(0, 1), (1, 3), (2, 3)]}
+    third = 1 - (2 * math.log(1.5) + math.log(3)) / 3 / math.log(3)
+    assert float(entropy_confidence(joined, 3)) == pytest.approx(third) and entropy_confidence(joined) == 1
+    with pytest.raises(ValueError):
+        entropy_confidence(values(0, 1, 1), 1)
+    with pytest.raises(ValueError):
+        entropy_confidence(values(0, 1, 1), 4)
     with pytest.raises(ValueError):
         entropy_confidence(values(0, None))
     with pytest.raises(ValueError):

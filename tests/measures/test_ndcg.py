@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from authbench.errors import DataError
 from authbench.measures.ndcg import (
     Gain,
     discounts,
@@ -73,6 +74,15 @@ def test_exponential_gain_is_its_own_measure_only_for_graded_judgements() -> Non
     binary = {"q": {"a": 1, "b": 1}}
     assert ndcg_by_query(ranking, binary) == ndcg_by_query(ranking, binary, gain="exponential")
     assert ndcg_by_query(ranking, QRELS) != ndcg_by_query(ranking, QRELS, gain="exponential")
+
+
+@pytest.mark.parametrize(("gain", "most"), [("linear", 1_000_000), ("exponential", 30)])
+def test_the_highest_grade_is_measured_and_a_higher_one_refused(gain: Gain, most: int) -> None:
+    rankings = {"q": ["a", "b"]}
+    found = ndcg_by_query(rankings, {"q": {"a": 0, "b": most}}, 5, gain)
+    assert found["q"] == pytest.approx(1 / math.log2(3))  # the one gain, at place 2 instead of 1
+    with pytest.raises(DataError, match=f"grade {most + 1}: {gain} gain"):
+        ndcg_by_query(rankings, {"q": {"b": most + 1}}, 5, gain)
 
 
 def test_discounts() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from runfolders import cell, write_run
 
 from authbench.reporting.filling import relative_gain
 from authbench.reporting.grid import Cell, Table, shown
+from authbench.reporting.notes import footnotes
 from authbench.reporting.pagetables import page_table
 from authbench.reporting.paper import paper_runs, paper_value
 from authbench.reporting.placing import Options
@@ -272,6 +274,12 @@ def test_the_papers_own_numbers(table: str, labels: tuple[str, ...], numbers: li
     assert not any("upper bound" in note for note in made.notes)
 
 
+def test_cars_table_says_what_it_is_and_that_it_names_no_model() -> None:
+    (made,) = build_tables(paper_runs("car/contriever"))
+    assert made.notes[0] == "Model: unnamed (CAR); Retriever: contriever."
+    assert any("exponential gain" in note for note in made.notes)
+
+
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
@@ -308,3 +316,19 @@ def test_paper_numbers_in_print_say_whose_they_are(tmp_path: Path) -> None:
     write_run(tmp_path / "2", "lcr", "m", cells("nq"), table="lcr/2", model=QWEN)
     (made,) = tables(tmp_path / "2", paper=True)
     assert "The papers have no numbers for these cells." in made.notes
+
+
+def test_base_rankings_that_lack_the_same_are_named_together() -> None:
+    missing = "this needs transformers, which is not installed"
+    one = dict.fromkeys(("colbert", "rankt5"), missing)
+    (paper,) = paper_runs("lcr/2")
+    runs = [
+        replace(paper, run={**paper.run, "left_out": left_out})
+        for left_out in ({**one, "cross-encoder": "no such folder"}, one, {})
+    ]
+    (made,) = build_tables([paper])
+    notes = footnotes(made, runs, "strict", intervals=False, paper=False)
+    assert [note for note in notes if "left out" in note] == [
+        f"colbert, rankt5 are left out: {missing}.",
+        "cross-encoder is left out: no such folder.",
+    ]

@@ -22,11 +22,13 @@ from authbench.reporting.facts.lists import list_facts
 from authbench.reporting.facts.pairs import pair_facts, sides_of
 from authbench.reporting.facts.rag import rag_facts
 from authbench.reporting.facts.records import GroupFacts
+from authbench.reporting.itemdetails import item_detail
 from authbench.reporting.itemfiles import Answer, Item
 from authbench.reporting.plots.cost import Point, cost_points, front
 from authbench.reporting.plots.files import draw, write_plot
 from authbench.reporting.plots.forest import forest
 from authbench.reporting.plots.kinds import KINDS
+from authbench.reporting.plots.lcr import signed_points
 from authbench.reporting.plots.marks import Style, lay_out
 from authbench.reporting.plots.svg import Scale, Svg, clipped, nice_step, short_number, theme_css
 from authbench.reporting.results import Run, find_runs, load_run
@@ -241,6 +243,46 @@ def test_confidence_by_grade_says_its_correlations_and_what_nobody_judged(tmp_pa
     ]
     said, _ = words(lcr_item("a", 1, [2, 2, 2], [0, 1, None]))
     assert "no correlation: all grades or all confidences are equal" in said
+
+
+def test_without_documents_or_full_confidences_there_is_no_confidence_by_grade(tmp_path: Path) -> None:
+    def drawn(adaptive: bool, *items: Item) -> tuple[Any, Svg | None]:
+        fixed = {"query": 0.9, "upper": 0.75, "lower": 0.25}
+        config = {
+            "task": "lcr",
+            "dataset": {"name": "c", "depth": 3},
+            "models": ["m"],
+            "confidence": {"samples": 4, "adaptive": adaptive},
+            "thresholds": {"fixed": fixed, "folds": 2},
+        }
+        run = Run(tmp_path, {"task": "lcr", "config": config}, [])
+        group = "c/first/retriever"
+        dims = {"model": "m", "collection": "c", "retriever": "first", "base": "retriever"}
+        facts = lcr_facts(run, group, items)
+        row = GroupFacts(run, group, dims, len(items), 0, Counter(), **facts)
+        return facts["extra"]["lcr"], KINDS["confidence"].draw([run], [row])
+
+    facts, svg = drawn(False, lcr_item("a", 1, [], []), lcr_item("b", 1, [], []))
+    assert not facts.grades and svg is None
+    # Half-taken confidences are the least that they can be: their means say nothing.
+    items = [lcr_item("a", 1, [1, 2, 4], [0, 1, None]), lcr_item("b", 1, [1, 4, 2], [0, 2, None])]
+    facts, svg = drawn(True, *items)
+    assert not facts.grades and svg is None
+    facts, svg = drawn(False, *items)
+    assert facts.grades and svg is not None
+
+
+def test_an_early_end_of_sampling_is_said_with_the_confidence() -> None:
+    item = lcr_item("a", 4, [3], [1])
+    item.values["query"]["labels"] = [0, 0, None]
+    item.values["query"]["largest"] = 2
+    said = item_detail("lcr", item)
+    assert ("confidence of the query", "≥ 0.50 (2/4)") in said.facts
+    assert said.rows[0][3] == "0.75 (3/4)"
+
+
+def test_a_difference_that_rounds_to_nothing_is_not_negative() -> None:
+    assert signed_points(-0.0001) == "+0.00" and signed_points(-0.006) == "-0.01"
 
 
 # -- drawing ----------------------------------------------------------------------------------------------

@@ -399,3 +399,5 @@ def test_runs_without_cells_make_no_table() -> None:
     run = Run(Path("x/m"), {"experiment": "x", "model": {"name": "m"}}, [])
     assert build_tables([run]) == []
     assert render_tables([run], "text") == "No results.\n"
+    strict = Run(run.path, run.run, [cell("accuracy", 0.5)])
+    assert render_tables([strict], "text", policy="valid").startswith("No results under the policy 'valid'")

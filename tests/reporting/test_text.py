@@ -28,7 +28,7 @@ def _bold(runs: list[Run]) -> str:
 
 def _touching(text: str) -> list[str]:
     """Numbers that have no blank between them, a sign for a mark being part of its number."""
-    return re.findall(r"\.\d\d[-+*_\d]\S*", text)
+    return re.findall(r"\.\d\d[-+*_\d]\S*", re.sub(r"arXiv\s+\d{4}\.\d{5}", "", text))
 
 
 def _worst(tmp_path: Path) -> list[Run]:

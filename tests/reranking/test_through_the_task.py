@@ -147,6 +147,9 @@ def test_run_ranks_as_the_models_do_and_a_rescored_run_loads_none(
     assert {(cell["base"], cell["method"]) for cell in cells} == {
         (base, method) for base in ("retriever", *OWN) for method in ("base", "lcr")
     }
+    notes = json.loads((folder / "run.json").read_text())["data"]["notes"]
+    called = f"the first stage is called contriever and is {checkpoints['dense']}"
+    assert any(note.startswith(called) for note in notes)
     before = [(folder / name).read_bytes() for name in ("items.jsonl", "cells.json")]
 
     def refuse(base: str, checkpoint: str | None) -> PairScorer:

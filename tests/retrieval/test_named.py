@@ -81,10 +81,35 @@ def test_paths_of_ones_own(tmp_path: Path) -> None:
     assert [(record.path, record.where) for record in made.records] == [("r.json", "own"), ("qrels", "own")]
     with pytest.raises(ConfigError, match="needs judgements"):
         load_collection("mine", path=ranking)
-    with pytest.raises(DataError, match="a folder in BEIR's layout or a ranking file"):
+    with pytest.raises(DataError, match="a folder in BEIR's layout, a ranking file"):
         load_collection("mine", path=tmp_path / "qrels")
+    with pytest.raises(DataError, match="/none: no such file or folder"):
+        load_collection("mine", path=tmp_path / "none")
     with pytest.raises(DataError, match="none of corpus"):
         load_collection("mine", path=tmp_path)
+
+
+def test_a_corpus_file_with_its_queries_and_judgements(tmp_path: Path) -> None:
+    corpus, queries, qrels = (tmp_path / name for name in ("documents.tsv", "asked.tsv", "judged.txt"))
+    corpus.write_text("d\tx y")
+    queries.write_text("1\tx?")
+    qrels.write_text("1 0 d 1")
+    made = load_collection("mine", path=corpus, queries=queries, qrels=qrels)
+    assert made.documents["d"].text == "x y" and made.judged == {"1": {"d": 1}}
+    assert [record.location for record in made.records] == [corpus, queries, qrels]
+    with pytest.raises(ConfigError, match=r"name dataset\.queries and dataset\.qrels"):
+        load_collection("mine", path=corpus)
+    with pytest.raises(ConfigError, match=r"name dataset\.qrels"):
+        load_collection("mine", path=corpus, queries=queries)
+
+
+def test_a_file_that_would_not_be_read_is_refused(tmp_path: Path) -> None:
+    ranking = tmp_path / "r.json"
+    ranking.write_text("[]")
+    with pytest.raises(ConfigError, match=r"dataset.qrels .*has its own"):
+        load_collection("mine", path=tmp_path, qrels=tmp_path / "qrels")
+    with pytest.raises(ConfigError, match=r"dataset.queries .*has its own"):
+        load_collection("mine", path=ranking, queries=ranking, qrels=ranking)
 
 
 def test_a_retriever_without_a_ranking_file_needs_the_whole_corpus(

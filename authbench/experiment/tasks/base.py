@@ -92,6 +92,13 @@ class Task(ABC):
         Raises `ConfigError` under the policy `error`.
         """
 
+    def lacking(self, group: Group, limit: int | None) -> str | None:
+        """What a run of this group needs and this machine lacks, as far as it shows without loading a model.
+
+        For a dry run, which does not call `check_fit`. None where nothing speaks against it.
+        """
+        return None
+
     @abstractmethod
     def groups(self) -> Sequence[Group]:
         """Every group, in the order of the tables."""
@@ -112,6 +119,11 @@ class Task(ABC):
         `DIMENSIONS` (`authbench.experiment.dimensions`) that differs within the group (the aggregation,
         say). A pure function of its arguments.
         """
+
+    def remarks(self, records: Sequence[Record]) -> Sequence[str]:
+        """What tables say of the answers of all groups beside their measures, a sentence without its full
+        stop each. A pure function of its arguments."""
+        return ()
 
     @abstractmethod
     def data(self) -> DataUse:

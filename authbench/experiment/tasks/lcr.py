@@ -25,12 +25,14 @@ from authbench.experiment.tasks.lcr_items import Measure, kept, to_query
 from authbench.lcr.assess import assess
 from authbench.lcr.clustering import Embed
 from authbench.lcr.confidence import ConfidenceSettings
+from authbench.lcr.cost import cost_of
 from authbench.lcr.grid import Grid, grid
 from authbench.lcr.prompts import LcrPrompts
 from authbench.lcr.rerank import Thresholds
 from authbench.lcr.surface import problem, surface
 from authbench.lcr.together import together
 from authbench.lcr.tuning import best
+from authbench.measures.ndcg import gains_of
 from authbench.measures.resampling import measure_row
 from authbench.reranking.common import Candidate, Reranked
 from authbench.runtime.messages import Outcome, Procedure, Request
@@ -68,13 +70,24 @@ class LcrTask(Task):
         """Look at every query's prompts, and score what rerankers with models of their own score."""
         chosen = list(self._queries)[:limit]
         for query in chosen:
+            gains_of(self._stage.gold(query, 0)["relevant"], self.settings.gain)  # refuses what has no gain
             self._budget(query)
             if "rankgpt" in self.settings.bases:
                 self._budget(query, "rankgpt")
         for base in self._scored:
             self._score_all(base, chosen)
+        if self._embed is not None:
+            self._embed(["a text"])  # a library or checkpoint that is not there shows before the LLM is asked
         if not self.groups():
             raise ConfigError(f"bases: none can be had here: {'; '.join(self.left_out.values())}")
+
+    def lacking(self, group: Group, limit: int | None) -> str | None:
+        """See `Task.lacking`: the library or the checkpoint of a reranker with a model of its own."""
+        ranking = self._scored.get(group.dims["base"])
+        if ranking is None:
+            return None
+        chosen = list(self._queries)[:limit]
+        return ranking.lacking(self._queries, {query: self.candidates(query) for query in chosen})
 
     def groups(self) -> Sequence[Group]:
         """A group a base ranking, in the order of the configuration."""
@@ -192,7 +205,8 @@ class LcrTask(Task):
         thresholds of the grid on these very queries, as the paper appears to do, or with the fixed ones.
 
         `car` is CAR's rule, `lcr-entropy` LCR on semantic entropy, `k` a smaller number of samples. A query
-        whose requests failed counts 0. `n_ties` counts queries with equal scores in the base ranking.
+        whose requests failed counts 0 under `strict` and is left out under `valid`; thresholds are searched
+        for over the others in either case. `n_ties` counts queries with equal scores in the base ranking.
         """
         answered = [record for record in records if record.error is None]
         failed = len(records) - len(answered)
@@ -202,9 +216,9 @@ class LcrTask(Task):
             queries = [to_query(r.item, r.gold, r.values, measure, k) for r in answered]
             base, values = self._values(queries, method)
             if not rows:
-                rows.append({"method": "base", "k": None, **self._row(base, failed, ties)})
+                rows += self._rows({"method": "base", "k": None}, base, failed, ties)
             name = method if measure == "mscp" else f"{method}-{measure}"
-            rows.append({"method": name, "k": k, **self._row(values, failed, ties)})
+            rows += self._rows({"method": name, "k": k}, values, failed, ties)
         return rows
 
     def _readings(self) -> Iterator[tuple[str, Measure, int | None]]:
@@ -230,10 +244,29 @@ class LcrTask(Task):
         found = surface(given, grid(settings.thresholds.step, method=method))
         return found.base, found.values(*best(found.sums()))
 
-    def _row(self, values: np.ndarray[Any, Any], failed: int, ties: int) -> dict[str, Any]:
+    def _rows(
+        self, dims: Mapping[str, Any], values: np.ndarray[Any, Any], failed: int, ties: int
+    ) -> list[dict[str, Any]]:
         metric = metric_name(self.settings.cutoff, self.settings.gain)
         every = np.concatenate([values, np.zeros(failed)])
-        return asdict(measure_row(metric, "strict", every, 0, n_invalid=failed, n_ties=ties))
+        counts = {"n_invalid": failed, "n_ties": ties}
+        return [
+            {**dims, **asdict(measure_row(metric, "strict", every, 0, **counts))},
+            {**dims, **asdict(measure_row(metric, "valid", values, 0, **counts))},
+        ]
+
+    def remarks(self, records: Sequence[Record]) -> Sequence[str]:
+        """What adaptive confidences saved; those of a query count once, whatever its base rankings."""
+        if not self.settings.confidence.adaptive:
+            return ()
+        taken = {record.item: record.values for record in records if record.error is None}
+        cost = cost_of(taken.values())
+        inputs = cost.confidences + cost.skipped
+        return (
+            f"Adaptive: {cost.samples:,} of {self._confidence.samples * inputs:,} samples were drawn, and "
+            f"{cost.skipped:,} of {inputs - len(taken):,} documents were not asked; the rankings are those "
+            "of all samples",
+        )
 
     def data(self) -> DataUse:
         """Files of the collection, what does not fit together, and how the numbers are to be read."""

@@ -137,6 +137,25 @@ class ScoredRanking:
             if known is not None
         }
 
+    def lacking(
+        self, queries: Mapping[str, str], candidates: Mapping[str, Sequence[Candidate]]
+    ) -> str | None:
+        """What `rerank` would need and is not there, without loading it or asking a hub; None: nothing."""
+        from importlib.util import find_spec
+
+        from authbench.retrieval.checkpoints import locate, not_installed
+
+        try:
+            local = Path(locate(self._checkpoint or _default(self.base))).is_dir()
+        except ConfigError as error:
+            return str(error)
+        if local and all(
+            self._known(queries[query], found) is not None for query, found in candidates.items()
+        ):
+            return None
+        wanted = "transformers" if self.base == "rankt5" else "sentence_transformers"
+        return not_installed(wanted) if find_spec(wanted) is None else None
+
     def _known(self, query: str, candidates: Sequence[Candidate]) -> list[float] | None:
         if not candidates:
             return []

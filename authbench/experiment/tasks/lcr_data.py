@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from authbench.data.digests import digest
-from authbench.errors import ConfigError
-from authbench.experiment.schema_lcr import LcrDataset
+from authbench.errors import ConfigError, DataError
+from authbench.experiment.schema_lcr import Bm25Options, DenseOptions, LcrDataset
 from authbench.experiment.tasks.base import DataUse
 from authbench.reranking.common import Candidate
 from authbench.retrieval.collections import Collection, drop_own_documents, fit_run
@@ -84,9 +84,20 @@ def first_stage(dataset: LcrDataset) -> FirstStage:
     """
     path = Path(dataset.path) if dataset.path is not None else None
     qrels = Path(dataset.qrels) if dataset.qrels is not None else None
+    queries = Path(dataset.queries) if dataset.queries is not None else None
     collection = load_collection(
-        dataset.name, retriever=dataset.retriever, path=path, qrels=qrels, split=dataset.split
+        dataset.name,
+        retriever=dataset.retriever,
+        path=path,
+        queries=queries,
+        qrels=qrels,
+        split=dataset.split,
     )
+    if not collection.judged:
+        raise DataError(
+            f"{dataset.name}: none of its {len(collection.queries)} queries is judged; "
+            "do the judgements belong to another collection?"
+        )
     run_file = Path(dataset.run) if dataset.run is not None else None
     run, notes = _rank(dataset, collection, run_file)
     depth = max(dataset.retrieved, dataset.depth)
@@ -96,15 +107,47 @@ def first_stage(dataset: LcrDataset) -> FirstStage:
 def _rank(dataset: LcrDataset, collection: Collection, run_file: Path | None) -> tuple[Run, tuple[str, ...]]:
     """The ranking, and what is to be said of it."""
     if run_file is not None:
-        return fit_run(read_run(run_file), collection, run_file)
+        run, notes = fit_run(read_run(run_file), collection, run_file)
+        return run, (*notes, *_unused(dataset, f"the run {run_file.name}"))
     if collection.run is not None:
         run, dropped = drop_own_documents(collection.run)
-        return run, (f"{dropped} documents with the identifier of their query (dropped)",) if dropped else ()
+        notes = (f"{dropped} documents with the identifier of their query (dropped)",) if dropped else ()
+        return run, (*notes, *_unused(dataset, "the ranking that comes with the collection"))
     queries = {query: collection.queries[query] for query in collection.judged}
     run, note = _search(dataset, collection, queries)
-    empty = sum(not run.rankings.get(query) for query in queries)
-    counted = (f"{empty} judged queries without results (they count 0)",) if empty else ()
+    counts = {
+        "judged queries without results (they count 0)": sum(
+            not run.rankings.get(query) for query in queries
+        ),
+        "judged queries that are documents too (their own document is left out)": sum(
+            query in collection.documents for query in queries
+        ),
+    }
+    counted = tuple(f"{count} {what}" for what, count in counts.items() if count)
     return run, (*((note,) if note else ()), *counted)
+
+
+def _misnamed(dataset: LcrDataset) -> str | None:
+    """A note where tables would call another encoder by the name of the paper's."""
+    checkpoint = dataset.dense.checkpoint
+    if dataset.retriever != "contriever" or "contriever" in checkpoint.lower():
+        return None
+    return (
+        f"the first stage is called contriever and is {checkpoint}; dataset.retriever=dense names it better"
+    )
+
+
+def _unused(dataset: LcrDataset, source: str) -> tuple[str, ...]:
+    """A note where settings of an index were given, and the ranking is not made by one."""
+    changed = {
+        "bm25": dataset.retriever == "bm25" and dataset.bm25 != Bm25Options(),
+        "dense": dataset.retriever in DENSE and dataset.dense != DenseOptions(),
+    }
+    return tuple(
+        f"dataset.{name} changes nothing: the first stage is {source}"
+        for name, is_so in changed.items()
+        if is_so
+    )
 
 
 def _search(
@@ -120,7 +163,8 @@ def _search(
         from authbench.retrieval.dense import DenseSettings, open_dense_index
 
         dense = open_dense_index(collection.documents, DenseSettings(**dataset.dense.model_dump()))
-        return dense.search(queries, depth), dense.note
+        notes = [note for note in (dense.note, _misnamed(dataset)) if note is not None]
+        return dense.search(queries, depth), "; ".join(notes) or None
     raise ConfigError(
         f"dataset.retriever '{dataset.retriever}': {collection.name} has no ranking file of it; "
         "use bm25 or contriever, or name a TREC run with dataset.run"

@@ -26,13 +26,13 @@ def kept(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
 
 
 def read_confidence(values: Mapping[str, Any], measure: Measure, k: int | None = None) -> Fraction:
-    """A kept confidence: by `mscp`, of all samples or of the first `k`, or by `entropy`, of all.
+    """A kept confidence by `mscp` or by `entropy`: of all samples, or of the first `k`.
 
     Raises `DataError` if there are not so many samples.
     """
     try:
         if measure == "entropy":
-            return entropy_confidence(values)
+            return entropy_confidence(values, k)
         return confidence_of(values) if k is None else confidence_at(values, k)
     except ValueError as error:
         raise DataError(f"confidences of this run: {error}") from None

@@ -71,7 +71,10 @@ class Moved:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LcrFacts:
-    """Facts about one base ranking. `thresholds` is None for runs that kept no full confidences."""
+    """Facts about one base ranking.
+
+    Adaptive runs kept no full confidences: there `thresholds` is None and `grades` is empty.
+    """
 
     rule: Rule
     grades: Sequence[GradeRow]
@@ -90,7 +93,8 @@ def lcr_facts(run: Run, group: str, items: Sequence[Item]) -> dict[str, Any]:
     if found is None:
         return {}
     answered = [item for item in items if item.error is None]
-    points = [point for item in answered for point in to_points(item.item, item.gold, item.values)]
+    whole = [] if settings.confidence.adaptive else answered
+    points = [point for item in whole for point in to_points(item.item, item.gold, item.values)]
     facts = LcrFacts(
         rule=found.rule,
         grades=by_grade(points),

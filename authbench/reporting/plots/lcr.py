@@ -37,7 +37,8 @@ def _sections(found: Sequence[Found]) -> dict[str, list[Found]]:
 def confidence(groups: Sequence[GroupFacts]) -> Svg | None:
     """Mean confidence of the documents of each relevance grade, once a first stage: the base ranking does not
     change a document's confidence."""
-    stages = {name: own[0][1] for name, own in _sections(_found(groups)).items()}
+    found = [(group, facts) for group, facts in _found(groups) if facts.grades]
+    stages = {name: own[0][1] for name, own in _sections(found).items()}
     if not stages:
         return None
     panels = lay_out([("", len(stages))], 150, above=58, below=46, least=240, most=420, left=48)
@@ -182,13 +183,17 @@ def _gates(svg: Svg, place: tuple[float, float], panels: Panels, surface: Thresh
 def _gained(found: Sequence[tuple[GroupFacts, LcrFacts, Thresholding]]) -> str:
     words = []
     for group, facts, surface in found[:4]:
-        words.append(
-            f"{group.dims['base']}: best {facts.rule}, {surface.best - surface.base:+.2f} over the base"
-        )
+        gained = signed_points(surface.best - surface.base)
+        words.append(f"{group.dims['base']}: best {facts.rule}, {gained} over the base")
     return (
         "; ".join(words)
         + ". The best on the test queries cannot lose; the control says what it gains by chance."
     )
+
+
+def signed_points(value: float) -> str:
+    """A difference with its sign; what rounds to nothing is not negative."""
+    return f"{round(value, 2) + 0.0:+.2f}"
 
 
 def moved(groups: Sequence[GroupFacts]) -> Svg | None:
