@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from authbench.cli.common import print_columns
+from authbench.reporting.comparetext import probability
 
 if TYPE_CHECKING:
     from authbench.experiment.tasks.lcr_tuning import Grades, Row, Setting
@@ -79,7 +80,7 @@ def _print_differences(rows: Sequence[Row]) -> None:
 
 def _difference(column: TunedColumn) -> list[str]:
     share = "-" if column.relative is None else f"{100 * column.relative:+.1f}"
-    tests = ["" if value is None else f"{value:.3f}" for value in (column.p, column.p_holm)]
+    tests = ["" if value is None else probability(value) for value in (column.p, column.p_holm)]
     return [_COLUMNS[column.column], _interval(column.gain, "+"), share.rjust(6), *tests]
 
 

@@ -66,7 +66,7 @@ def cell_line(cell: CellDifference) -> Text:
     interval = ""
     if cell.low is not None and cell.high is not None:
         interval = f"[{100 * cell.low:+.2f}, {100 * cell.high:+.2f}]"
-    line.append(f" {interval:<16} p {_p(cell.p_holm):<6} {cell.wins}/{cell.ties}/{cell.losses}")
+    line.append(f" {interval:<16} p {probability(cell.p_holm):<6} {cell.wins}/{cell.ties}/{cell.losses}")
     return line
 
 
@@ -141,5 +141,6 @@ def _run(run: Any) -> dict[str, Any]:
     }
 
 
-def _p(value: float) -> str:
+def probability(value: float) -> str:
+    """A p-value to three places; none is printed as 0."""
     return "<0.001" if value < 0.001 else f"{value:.3f}"

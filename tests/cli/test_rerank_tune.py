@@ -14,6 +14,7 @@ from authbench.cli.tune import command as tune
 from authbench.errors import ConfigError
 from authbench.experiment.loading import load_experiment
 from authbench.experiment.running import Options, run
+from authbench.reporting.comparetext import probability
 from authbench.retrieval.runfile import read_run
 
 QUERIES, DEPTH = 8, 4
@@ -156,3 +157,12 @@ def test_tune_says_what_it_cannot_do(config: Path, tmp_path: Path) -> None:
         CliRunner().invoke(tune, [str(listwise)], catch_exceptions=False)
     with pytest.raises(ConfigError, match="no run of the task lcr"):
         CliRunner().invoke(tune, [str(other)], catch_exceptions=False)
+
+
+def test_no_p_value_is_printed_as_0() -> None:
+    assert [probability(value) for value in (0.0001, 0.001, 0.0484, 1.0)] == [
+        "<0.001",
+        "0.001",
+        "0.048",
+        "1.000",
+    ]
