@@ -32,6 +32,13 @@ class EngineError(AuthbenchError):
     exit_status = 4
 
 
+class UnavailableError(EngineError):
+    """An engine that is not installed, or a model neither on this machine nor within reach.
+
+    Nothing is wrong with either: a plan can be made without (`--dry-run`).
+    """
+
+
 #: Exit status of a run that finished although some of its requests failed.
 PARTIAL_FAILURE = 7
 

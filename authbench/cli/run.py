@@ -154,6 +154,12 @@ def _print_plan(rows: Sequence[CellPlan], *, show_prompt: bool) -> None:
     click.echo("calls are those of the first round; median, 95% and most are prompt tokens of unique calls")
     if not all(row.tokens.exact for row in rows):
         click.echo("token counts are ESTIMATES from characters: no tokenizer of this model is at hand")
+    for why in dict.fromkeys(row.without for row in rows if row.without is not None):
+        models = ", ".join(dict.fromkeys(row.model for row in rows if row.without == why))
+        click.echo(
+            f"note: planned without an engine for {models}: {why}\n"
+            "whether prompts fit the context, and what the store knows, was not looked at"
+        )
     for row in rows:
         if row.lacking is not None:
             click.echo(f"note: {row.experiment} {row.model} {row.group} cannot be run here: {row.lacking}")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from authbench.engines.chat import ChatTemplate
-from authbench.errors import EngineError
+from authbench.errors import EngineError, UnavailableError
 from authbench.paths import cache_dir
 from authbench.runtime.engine import ModelConfig
 
@@ -234,7 +234,7 @@ def _download_small_files(model: ModelConfig) -> Path:
         from huggingface_hub import snapshot_download
         from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
     except ImportError as error:
-        raise EngineError(
+        raise UnavailableError(
             f"{model.id} is not on this machine, and huggingface_hub is not installed to fetch it\n"
             "pip install 'authbench[tokenizers]', or give a folder with --set engine.path=FOLDER"
         ) from error
@@ -247,7 +247,7 @@ def _download_small_files(model: ModelConfig) -> Path:
     except (RepositoryNotFoundError, HFValidationError) as error:
         raise EngineError(f"the hub has no model {model.id}{_revision(model)}{_way_out(model)}") from error
     except _hub_errors() as error:
-        raise EngineError(
+        raise UnavailableError(
             f"{model.id}{_revision(model)} is not on this machine, and the hub cannot be reached "
             f"({type(error).__name__}){_way_out(model)}"
         ) from error

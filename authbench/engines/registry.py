@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from authbench.engines.memory import find_gpus
-from authbench.errors import ConfigError, EngineError, did_you_mean
+from authbench.errors import ConfigError, EngineError, UnavailableError, did_you_mean
 from authbench.runtime.engine import Engine, ModelConfig
 
 
@@ -85,14 +85,15 @@ def make_engine(name: str, model: ModelConfig, settings: Mapping[str, Any]) -> E
 
     Raises:
         ConfigError: no such engine, or a setting that it does not know.
-        EngineError: the engine is not installed, or the model's files are not there.
+        UnavailableError: the engine is not installed.
+        EngineError: the model's files are not there.
     """
     if name not in ENGINES:
         known = ", ".join(ENGINES)
         raise ConfigError(f"unknown engine '{name}'{did_you_mean(name, tuple(ENGINES))}; known: {known}")
     spec = ENGINES[name]
     if not installed(name):
-        raise EngineError(
+        raise UnavailableError(
             f"the engine '{name}' is not installed: pip install 'authbench[{spec.extra}]'\n"
             "or use another with --engine; `authbench list engines` shows what is here"
         )

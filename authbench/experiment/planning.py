@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from authbench.engines.registry import make_engine
-from authbench.errors import ConfigError
+from authbench.errors import ConfigError, UnavailableError
 from authbench.experiment.fitting import Fitter
 from authbench.experiment.jobs import STORE_FILE, Job, plan_jobs
 from authbench.experiment.loading import Experiment
@@ -43,6 +43,8 @@ class CellPlan:
         new_calls: of these, not asked by an earlier group of the plan and not in the store.
         overflows: items with a prompt that does not fit the model's context; the run's policy decides.
         example: a rendered prompt.
+        without: why the plan was made without the engine or the model's files, which are not here: its token
+            counts are estimates, and neither the store nor the model's context was looked at; else None.
         lacking: what a run of this group would need and this machine lacks; None where nothing is known.
     """
 
@@ -56,6 +58,7 @@ class CellPlan:
     tokens: Tokens
     overflows: int
     example: str
+    without: str | None = None
     lacking: str | None = None
 
 
@@ -72,10 +75,22 @@ def plan(experiments: Sequence[Experiment], results: Path, limit: int | None = N
 
 
 def _plan_job(job: Job, seen: set[bytes], store: Store | None, limit: int | None) -> list[CellPlan]:
-    with closing(make_engine(job.engine, job.model, job.engine_settings)) as engine:
+    engine, without = _engine_or_none(job)
+    with closing(engine):
         fitter = Fitter(engine, "note", job.experiment.settings.text_chars)
         task = make_task(job.experiment.settings, fitter)
-        return [_plan_group(job, task, group, engine, seen, store, limit) for group in task.groups()]
+        rows = [_plan_group(job, task, group, engine, seen, store, limit) for group in task.groups()]
+    return [replace(row, without=without) for row in rows]
+
+
+def _engine_or_none(job: Job) -> tuple[Engine, str | None]:
+    """The job's engine; where it or its model's files cannot be had here, one without a model, and why."""
+    try:
+        engine = make_engine(job.engine, job.model, job.engine_settings)
+        _ = engine.identity, engine.rendering  # which need the files
+    except UnavailableError as error:
+        return make_engine("fake", job.model, {}), str(error).splitlines()[0]
+    return engine, None
 
 
 def _plan_group(

@@ -371,3 +371,19 @@ def test_models_are_told_apart_by_what_their_files_say(tmp_path: Path) -> None:
     run(both, Options(tmp_path / "r"))
     ids = [run_facts(tmp_path / "r", name, "mine")["identity"]["model"] for name in ("one", "two")]
     assert ids == ["org/one", "org/two"]
+
+
+def test_a_plan_is_made_without_an_engine_that_is_not_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "installed", lambda name: name == "fake")
+    asked = experiment(tmp_path, "engine=vllm", "models=[qwen3-8b]")
+    rows = plan([asked], tmp_path / "r")
+    assert [row.calls for row in rows] == [40, 4, 4, 140, 140]
+    assert {row.without for row in rows} == {
+        "the engine 'vllm' is not installed: pip install 'authbench[vllm]'"
+    }
+    assert not any(row.tokens.exact for row in rows)
+    with pytest.raises(EngineError, match="'vllm' is not installed"):
+        run([asked], Options(tmp_path / "r"))
+    assert {row.without for row in plan([experiment(tmp_path)], tmp_path / "r")} == {None}
