@@ -1,8 +1,8 @@
 """The vllm engine against lm-evaluation-harness: the whole process, from the shell to the printed table.
 
 The same 440 requests. lm-eval lies in an environment of its own, which this benchmark makes at its first
-run (with the same vLLM; minutes and gigabytes). Two rows: lm-eval as it comes, and with what authbench sets for
-vLLM on a CPU.
+run (with the same vLLM; minutes and gigabytes). Two rows: lm-eval as it comes, and with what authbench
+sets for vLLM on a CPU.
 """
 
 from __future__ import annotations
