@@ -76,6 +76,8 @@ def plan(experiments: Sequence[Experiment], results: Path, limit: int | None = N
 
 def _plan_job(job: Job, seen: set[bytes], store: Store | None, limit: int | None) -> list[CellPlan]:
     engine, without = _engine_or_none(job)
+    if without is not None:
+        store = None  # it may hold made-up answers to the same prompts
     with closing(engine):
         fitter = Fitter(engine, "note", job.experiment.settings.text_chars)
         task = make_task(job.experiment.settings, fitter)
@@ -166,7 +168,9 @@ def rendered_prompts(
                 if group is not None and group not in candidate.id:
                     continue
                 unit = next((unit for unit in task.units(candidate) if unit.number == item), None)
-                requests = first_round(unit.start()) if unit is not None else ()
+                if unit is None:
+                    continue
+                requests = first_round(unit.start())
                 rows += [
                     {
                         "experiment": job.experiment.name,
@@ -176,7 +180,6 @@ def rendered_prompts(
                         "prompt": engine.render(request).text,
                     }
                     for request in (requests if everything else requests[:1])
-                    if unit is not None
                 ]
     if not rows:
         raise ConfigError(

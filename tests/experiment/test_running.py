@@ -377,13 +377,15 @@ def test_a_plan_is_made_without_an_engine_that_is_not_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(registry, "installed", lambda name: name == "fake")
+    run([experiment(tmp_path, "models=[qwen3-8b]")], Options(tmp_path / "r"))
     asked = experiment(tmp_path, "engine=vllm", "models=[qwen3-8b]")
     rows = plan([asked], tmp_path / "r")
+    assert all(row.new_calls > 0 for row in rows), "made-up answers of the same model are none of vLLM's"
     assert [row.calls for row in rows] == [40, 4, 4, 140, 140]
     assert {row.without for row in rows} == {
         "the engine 'vllm' is not installed: pip install 'authbench[vllm]'"
     }
     assert not any(row.tokens.exact for row in rows)
     with pytest.raises(EngineError, match="'vllm' is not installed"):
-        run([asked], Options(tmp_path / "r"))
+        run([asked], Options(tmp_path / "other"))
     assert {row.without for row in plan([experiment(tmp_path)], tmp_path / "r")} == {None}
