@@ -16,7 +16,7 @@ from authbench.data.status import pull
 from authbench.errors import DataError
 
 HUB = Hub("group/set", "0123abc")
-SPEC = FileSpec("root/corpus.jsonl", "corpus", hub="root/corpus.jsonl")
+SPEC = FileSpec("base/corpus.jsonl", "corpus", hub="base/corpus.jsonl")
 SET = Dataset("official", "t", "authority", (SPEC,), "l", "s", hub=HUB)
 
 
@@ -38,12 +38,12 @@ def test_hub_file_with_token_and_redirect(
     hub, storage = servers
     monkeypatch.setenv("HF_ENDPOINT", f"{hub.url}/")
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
-    path = "/datasets/group/set/resolve/0123abc/root/corpus.jsonl"
+    path = "/datasets/group/set/resolve/0123abc/base/corpus.jsonl"
     hub.pages[path] = Page(redirect=f"{storage.url}/blob")
     storage.pages["/blob"] = Page()
     record = fetch(SET, SPEC)
     assert (record.where, record.sha256, record.size) == ("network", SHA256, len(BODY))
-    assert record.location == tmp_cache / "data" / "root" / "corpus.jsonl"
+    assert record.location == tmp_cache / "data" / "base" / "corpus.jsonl"
     assert hub.header("authorization") == ["Bearer hf_secret"]
     assert storage.header("authorization") == [None]  # the token stays with the hub
     # The catalogue knows no hash: what came is what is expected from now on.
@@ -59,7 +59,7 @@ def test_a_download_of_another_revision_is_refused(
     server: Loopback, tmp_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", server.url)
-    server.pages["/datasets/group/set/resolve/0123abc/root/corpus.jsonl"] = Page()
+    server.pages["/datasets/group/set/resolve/0123abc/base/corpus.jsonl"] = Page()
     fetch(SET, SPEC)
     newer = Dataset("official", "t", "authority", (SPEC,), "l", "s", hub=Hub("group/set", "9999"))
     with pytest.raises(DataError, match=r"is of another revision .*not of 9999"):
@@ -70,7 +70,7 @@ def test_token_is_not_in_an_error(server: Loopback, tmp_cache: Path, monkeypatch
     monkeypatch.setenv("HF_ENDPOINT", server.url)
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     for status in (401, 404, 500):
-        server.pages["/datasets/group/set/resolve/0123abc/root/corpus.jsonl"] = Page(status=status, body=b"")
+        server.pages["/datasets/group/set/resolve/0123abc/base/corpus.jsonl"] = Page(status=status, body=b"")
         with pytest.raises(DataError) as caught:
             fetch(SET, SPEC)
         assert "hf_secret" not in str(caught.value)
@@ -127,22 +127,22 @@ def test_a_pattern_is_resolved_by_the_hubs_listing(
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", server.url)
     entries = [
-        {"type": "directory", "path": "root/RAGAuth"},
+        {"type": "directory", "path": "base/RAGAuth"},
         {
             "type": "file",
-            "path": "root/RAGAuth/q.jsonl",
+            "path": "base/RAGAuth/q.jsonl",
             "size": len(BODY),
             "lfs": {"oid": SHA256, "size": len(BODY)},
         },
-        {"type": "file", "path": "root/RAGAuth/readme.md", "size": 3},
-        {"type": "file", "path": "root/Other/x.jsonl", "size": 3},
+        {"type": "file", "path": "base/RAGAuth/readme.md", "size": 3},
+        {"type": "file", "path": "base/Other/x.jsonl", "size": 3},
     ]
-    server.pages["/api/datasets/group/set/tree/0123abc/root"] = Page(body=json.dumps(entries).encode())
-    server.pages["/datasets/group/set/resolve/0123abc/root/RAGAuth/q.jsonl"] = Page()
-    pattern = FileSpec("root/RAGAuth", "questions", hub="root", pattern="*/ragauth/*.json*")
+    server.pages["/api/datasets/group/set/tree/0123abc/base"] = Page(body=json.dumps(entries).encode())
+    server.pages["/datasets/group/set/resolve/0123abc/base/RAGAuth/q.jsonl"] = Page()
+    pattern = FileSpec("base/RAGAuth", "questions", hub="base", pattern="*/ragauth/*.json*")
     entry = Dataset("rag", "t", "questions", (pattern,), "l", "s", hub=HUB)
     (found,) = expand(entry, pattern)
-    assert (found.path, found.size, found.sha256) == ("root/RAGAuth/q.jsonl", len(BODY), SHA256)
+    assert (found.path, found.size, found.sha256) == ("base/RAGAuth/q.jsonl", len(BODY), SHA256)
     records, failures = pull(entry, Places.from_environment())
     assert (len(records), failures) == (1, [])
     # Once it is here, no listing is asked for, and the hash that the hub stated is still held against it.
@@ -170,7 +170,7 @@ def test_listings_that_do_not_help(
     server: Loopback, tmp_cache: Path, monkeypatch: pytest.MonkeyPatch, page: Page, message: str
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", server.url)
-    server.pages["/api/datasets/group/set/tree/0123abc/root"] = page
-    pattern = FileSpec("root/RAGAuth", "questions", hub="root", pattern="*/ragauth/*.json*")
+    server.pages["/api/datasets/group/set/tree/0123abc/base"] = page
+    pattern = FileSpec("base/RAGAuth", "questions", hub="base", pattern="*/ragauth/*.json*")
     with pytest.raises(DataError, match=message):
         expand(Dataset("rag", "t", "questions", (pattern,), "l", "s", hub=HUB), pattern)
