@@ -14,10 +14,10 @@ from authbench.experiment.schema import LcrExperiment
 from authbench.experiment.tasks.base import DataUse, Group, Record, Task, Unit, first_round
 from authbench.experiment.tasks.lcr_bases import (
     ASKED,
-    ScoredRanking,
     ask,
     check_engine,
     score_or_leave_out,
+    scored_rankings,
     scoring_of,
 )
 from authbench.experiment.tasks.lcr_data import first_stage
@@ -50,9 +50,8 @@ class LcrTask(Task):
         self.settings = settings
         self._stage = first_stage(settings.dataset)
         self._queries = self._stage.queries
-        own: list[str] = [base for base in settings.bases if base not in (*ASKED, "retriever")]
-        self._scored = {base: ScoredRanking(base, settings.checkpoints.of(base)) for base in own}
-        self._rankings: dict[str, dict[str, Reranked]] = {base: {} for base in own}
+        self._scored = scored_rankings(settings)
+        self._rankings: dict[str, dict[str, Reranked]] = {base: {} for base in self._scored}
         taken = settings.confidence
         self._confidence = ConfidenceSettings(
             taken.samples, taken.temperature, taken.top_p, taken.max_tokens, taken.clustering

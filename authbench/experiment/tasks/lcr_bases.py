@@ -79,6 +79,12 @@ def ask(
     return rank_gpt(query, candidates, RankGptSettings(windows.window, windows.step, text_budget))
 
 
+def scored_rankings(settings: LcrExperiment) -> dict[str, ScoredRanking]:
+    """The base rankings of an experiment that have models of their own, by name."""
+    own: list[str] = [base for base in settings.bases if base not in (*ASKED, "retriever")]
+    return {base: ScoredRanking(base, settings.checkpoints.of(base)) for base in own}
+
+
 def score_or_leave_out(
     ranking: ScoredRanking,
     queries: Mapping[str, str],

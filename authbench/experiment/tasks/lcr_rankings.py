@@ -15,7 +15,7 @@ from authbench.experiment.loading import Experiment
 from authbench.experiment.schema import LcrExperiment
 from authbench.experiment.tasks.base import Group, Unit
 from authbench.experiment.tasks.lcr import LcrTask
-from authbench.experiment.tasks.lcr_bases import ASKED, ScoredRanking, score_or_leave_out
+from authbench.experiment.tasks.lcr_bases import ASKED, score_or_leave_out, scored_rankings
 from authbench.experiment.tasks.lcr_data import FirstStage, first_stage
 from authbench.measures.ndcg import mean_ndcg
 from authbench.retrieval.runfile import Hit
@@ -76,13 +76,10 @@ def _rankings(
     make = partial(_ranking, stage, queries, settings)
     first = {query: stage.run.rankings.get(query, ()) for query in queries}
     yield Ranking("retriever", None, first, 0, _measure(stage, first, settings))
-    for base in settings.bases:
-        if base not in (*ASKED, "retriever"):
-            candidates = {query: stage.candidates(query, depth) for query in queries}
-            ranking = ScoredRanking(base, settings.checkpoints.of(base))
-            found = score_or_leave_out(ranking, stage.queries, candidates, settings.missing, left_out)
-            if base in left_out:
-                continue
+    candidates = {query: stage.candidates(query, depth) for query in queries}
+    for base, ranking in scored_rankings(settings).items():
+        found = score_or_leave_out(ranking, stage.queries, candidates, settings.missing, left_out)
+        if base not in left_out:
             yield make(base, None, {query: reranked.order for query, reranked in found.items()})
     asked = tuple(base for base in settings.bases if base in ASKED)
     if asked:
