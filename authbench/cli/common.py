@@ -46,6 +46,13 @@ def results_option(function: F) -> F:
     )(function)
 
 
+def count_option(name: str, default: int, text: str) -> Callable[[F], F]:
+    """An option that takes a number from 0 on."""
+    return click.option(
+        name, type=click.IntRange(min=0), metavar="N", default=default, show_default=True, help=text
+    )
+
+
 def experiment_options(function: F) -> F:
     """Everything that decides an experiment: configurations, --engine, --models, --set, --data."""
     options = (

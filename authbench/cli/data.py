@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from authbench.cli.common import count_option
 from authbench.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -187,22 +188,8 @@ def stats(
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), help="[default: NAME-SCALE]"
 )
-@click.option(
-    "--lists",
-    type=click.IntRange(min=0),
-    metavar="N",
-    default=500,
-    show_default=True,
-    help="Lists per domain, 0 for none.",
-)
-@click.option(
-    "--pairs",
-    type=click.IntRange(min=0),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Pairs per domain and difficulty, 0 for none.",
-)
+@count_option("--lists", 500, "Lists per domain, 0 for none.")
+@count_option("--pairs", 0, "Pairs per domain and difficulty, 0 for none.")
 @_scale
 @_seed
 @_path

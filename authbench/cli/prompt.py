@@ -7,19 +7,18 @@ from pathlib import Path
 
 import click
 
-from authbench.cli.common import experiment_options, load_experiments, output_options, print_json
+from authbench.cli.common import (
+    count_option,
+    experiment_options,
+    load_experiments,
+    output_options,
+    print_json,
+)
 
 
 @click.command("prompt")
 @experiment_options
-@click.option(
-    "--item",
-    type=click.IntRange(min=0),
-    metavar="N",
-    default=0,
-    show_default=True,
-    help="Which item, from 0.",
-)
+@count_option("--item", 0, "Which item, from 0.")
 @click.option("--group", help="Only groups whose name contains this, such as list-score.")
 @click.option(
     "--all", "everything", is_flag=True, help="Every request of the first round, not only the first."
