@@ -137,8 +137,10 @@ class OpenAIEngine(Engine):
 
         Lengths are estimates here, so one that is nearly right is left to the server.
         """
-        longest = self._longest() if self._longest is not None and limit is not None else 0
-        if limit is not None and longest > _SURELY * limit:
+        if limit is None or self._longest is None:
+            return
+        longest = self._longest()
+        if longest > _SURELY * limit:
             raise EngineError(
                 f"the plan's longest prompt and answer take about {longest:,} tokens, and the server's limit "
                 f"is {limit:,}\nstart it with a longer one, or have texts cut: "
