@@ -39,13 +39,13 @@ def run(engine: Any, number: int) -> float:
 
 
 def loaded(actors: int, latency: float) -> Any:
-    from authbench.engines.ray import RayEngine
+    from authbench.engines.ray.engine import RayEngine
     from authbench.runtime.engine import ModelConfig
 
     settings = {"inner": "fake", "actors": actors, "num_cpus": 0.5, "settings": {"latency": latency}}
     engine = RayEngine(ModelConfig("fake", "fake"), settings)
     engine.load()
-    while len([slot for slot in engine._cluster.slots if slot.ready]) < actors:  # type: ignore[union-attr]
+    while sum(actor.ready for actor in engine._actors) < actors:
         run(engine, 1)
     return engine
 

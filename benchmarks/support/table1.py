@@ -99,7 +99,7 @@ def requests() -> list[Asked]:
     """All 440 requests in the order in which the experiment has them, equal ones included."""
     from authbench.engines.encoding import PromptEncoder, load_encode_batch
     from authbench.engines.hub import find_model
-    from authbench.engines.vllm import VllmEngine
+    from authbench.engines.vllm.engine import VllmEngine
     from authbench.experiment.fitting import Fitter
     from authbench.experiment.loading import load_experiment
     from authbench.experiment.models import load_model
@@ -127,7 +127,7 @@ def requests() -> list[Asked]:
 
 def unique_in_order(asked: list[Asked]) -> list[Asked]:
     """Each request once, in the order in which the vllm engine hands them over."""
-    from authbench.engines.vllm_order import waiting_place
+    from authbench.engines.vllm.requests import waiting_place
 
     once = list(dict.fromkeys(asked))
     return sorted(once, key=lambda a: waiting_place("longest", list(a.tokens), 0))

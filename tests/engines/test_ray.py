@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,7 @@ from ray_support import RayNodes
 from vllm_support import require
 
 from authbench.engines.fake import FakeEngine
-from authbench.engines.ray import RayEngine
+from authbench.engines.ray.engine import RayEngine
 from authbench.errors import ConfigError, EngineError
 from authbench.runtime.engine import Engine, ModelConfig
 from authbench.runtime.messages import Constraint, Request, Sampling, user
@@ -43,15 +44,14 @@ def loaded() -> Iterator[RayEngine]:
 def pids(engine: RayEngine) -> list[int]:
     import ray
 
-    assert engine._cluster is not None
-    found = [slot.actor.__ray_call__.remote(lambda worker: os.getpid()) for slot in engine._cluster.slots]
+    found = [actor.handle.__ray_call__.remote(lambda worker: os.getpid()) for actor in engine._actors]
     return [int(pid) for pid in ray.get(found, timeout=60)]
 
 
 def wait_for_all(engine: RayEngine, seconds: float = 120) -> None:
     """Work goes on with the actors that are ready; some tests want them all to be."""
     deadline = time.monotonic() + seconds
-    while not all(slot.ready for slot in engine._cluster.slots):  # type: ignore[union-attr]
+    while not all(actor.ready for actor in engine._actors):
         ask(engine, free("a wait"))
         assert time.monotonic() < deadline, "an actor is not ready"
 
@@ -116,9 +116,9 @@ class TestLostActors:
         os.kill(pids(slow)[1], signal.SIGKILL)
         assert len(list(completions)) == 39
         wait_for_all(slow)
-        before = [slot.finished for slot in slow._cluster.slots]  # type: ignore[union-attr]
+        before = [actor.finished for actor in slow._actors]
         ask(slow, *[free(f"the number {k}") for k in range(40)])
-        after = [slot.finished for slot in slow._cluster.slots]  # type: ignore[union-attr]
+        after = [actor.finished for actor in slow._actors]
         assert all(b > a for a, b in zip(before, after, strict=True))
 
     def test_without_replacements_the_last_loss_ends_the_run(self, loaded: RayEngine) -> None:
@@ -136,28 +136,25 @@ class TestLostActors:
         engine = RayEngine(MODEL, settings(actors=1, restarts=5, settings={"latency": 30.0}))
         engine.load()
         engine.submit(jobs_for(engine, [free("a bomb")]))
-
-        def kill_again() -> None:
-            for pid in pids_of_open_calls(engine):
-                os.kill(pid, signal.SIGKILL)
-
-        engine._cluster.check = kill_again  # type: ignore[method-assign, union-attr]
+        killer = threading.Thread(target=kill_at_work, args=(engine,), daemon=True)
+        killer.start()
         (completion,) = engine.completions()
         assert completion.error and "3 actors were lost" in completion.error
+        killer.join(timeout=30)
         engine.close()
 
 
-def pids_of_open_calls(engine: RayEngine) -> list[int]:
-    """Processes of actors that have jobs; found by their node's list, since a busy actor answers no call."""
-    assert engine._cluster is not None
-    if not any(slot.ready and slot.calls for slot in engine._cluster.slots):
-        return []
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if b"ray::Worker.work" in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
-    return found
+def kill_at_work(engine: RayEngine, times: int = 3) -> None:
+    """Kill the actor whenever it is at work; found in the list of processes, since it answers no call."""
+    while times:
+        time.sleep(0.1)
+        if not any(actor.ready and actor.calls for actor in engine._actors):
+            continue
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if b"ray::Worker.work" in (folder / "cmdline").read_bytes():
+                    os.kill(int(folder.name), signal.SIGKILL)
+                    times -= 1
 
 
 def test_a_lost_node_loses_no_answer(loaded: RayEngine) -> None:
@@ -182,8 +179,7 @@ def test_a_lost_node_loses_no_answer(loaded: RayEngine) -> None:
         for completion in engine.completions():
             assert completion.response is not None, completion.error
             done.append(completion.number)
-            slots = engine._cluster.slots  # type: ignore[union-attr]
-            used.update(slot.node for slot in slots if slot.node and slot.finished)
+            used.update(actor.node for actor in engine._actors if actor.node and actor.finished)
             if len(done) == 60:
                 nodes.kill(second)
         assert len(used) == 2, "both nodes had work"
@@ -209,17 +205,18 @@ class TestBadInput:
     def test_no_room_in_the_cluster(self) -> None:
         require("ray")
         engine = RayEngine(MODEL, settings(num_gpus=2))
-        with pytest.raises(EngineError, match="an actor takes 2 GPUs and the cluster has"):
+        with pytest.raises(EngineError, match="an actor takes 2 GPUs and the cluster has 0"):
             engine.load()
 
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
             ({"inner": "ray"}, "is none of"),
-            ({"actors": 0}, "at least 1"),
+            ({"actors": 0}, r"engine\.actors: Input should be greater than 0, not 0"),
+            ({"num_cpus": "two"}, r"engine\.num_cpus: Input should be a valid number"),
             ({"actor": 2}, "did you mean 'actors'"),
             ({"seed": 2}, r"engine\.settings\.seed"),
-            ({"settings": 3}, "must be a mapping"),
+            ({"settings": 3}, r"engine\.settings: Input should be a valid dictionary"),
         ],
     )
     def test_settings_that_cannot_be(self, changes: dict[str, Any], message: str) -> None:

@@ -16,7 +16,8 @@ import pytest
 from engine_contract import SOURCES, EngineContract, ask, finish, free, jobs_for
 from vllm_support import QUICK, exported_folder, smollm2
 
-from authbench.engines.vllm import VllmEngine
+from authbench.engines.vllm.engine import VllmEngine
+from authbench.engines.vllm.requests import waiting_place
 from authbench.errors import ConfigError, EngineError
 from authbench.prompts.render import prompt_set
 from authbench.runtime.engine import Engine
@@ -111,17 +112,11 @@ def test_the_same_text_as_from_the_bare_engine(loaded: VllmEngine) -> None:
     requests += [free(f"the number {k}", 6) for k in range(34)]
     jobs = jobs_for(loaded, requests)
     tokens = loaded._encoder.encode([job.prompt for job in jobs])
-    order = sorted(range(len(jobs)), key=lambda k: _place(tokens[k]))
+    order = sorted(range(len(jobs)), key=lambda k: waiting_place("longest", tokens[k], 0))
     done = finish(loaded, jobs)
     ours = [done[jobs[k].number].response.text for k in order]  # type: ignore[union-attr]
     plan = [[tokens[k], requests[k].sampling.max_tokens] for k in order]
     assert ours == bare_texts(plan)
-
-
-def _place(tokens: list[int]) -> Any:
-    from authbench.engines.vllm_order import waiting_place
-
-    return waiting_place("longest", tokens, 0)
 
 
 BARE = """
@@ -157,16 +152,23 @@ class TestBadInput:
         with pytest.raises(EngineError, match="is no Hugging Face model"):
             VllmEngine(smollm2(), {"path": str(tmp_path)}).load()
 
-    def test_an_unknown_engine_argument_of_the_installed_vllm(self) -> None:
-        with pytest.raises(ConfigError, match="did you mean 'enforce_eager'"):
-            VllmEngine(smollm2(), {"engine_args": {"enforce_eagre": True}})
+    @pytest.mark.parametrize(
+        ("settings", "message"),
+        [
+            ({"enforce_eagre": True}, "did you mean 'enforce_eager'"),
+            ({"tensor_parallel_size": "two"}, "must be of type int"),
+        ],
+    )
+    def test_settings_that_the_installed_vllm_does_not_take(self, settings: Any, message: str) -> None:
+        with pytest.raises(ConfigError, match=message):
+            VllmEngine(smollm2(), settings)
 
-    def test_an_engine_argument_as_a_setting_is_pointed_to_its_place(self) -> None:
-        with pytest.raises(ConfigError, match=r"engine\.engine_args\.block_size"):
-            VllmEngine(smollm2(), {"block_size": 32})
+    def test_a_value_that_vllm_refuses(self, tmp_path: Path) -> None:
+        first, second = failed_start(tmp_path, exported_folder(), {**QUICK, "gpu_memory_utilization": 3})
+        assert "gpu_memory_utilization" in first and second.startswith("check the model and the settings")
 
     def test_a_cache_too_small_names_what_to_lower(self, tmp_path: Path) -> None:
-        small = {**QUICK, "engine_args": {**QUICK["engine_args"], "num_gpu_blocks_override": 2}}
+        small = {**QUICK, "num_gpu_blocks_override": 2}
         assert "engine.max_model_len" in failed_start(tmp_path, exported_folder(), small)[1]
 
     def test_weights_that_were_cut_off(self, tmp_path: Path) -> None:
@@ -185,7 +187,7 @@ class TestBadInput:
 def failed_start(place: Path, folder: Path, settings: dict[str, Any]) -> list[str]:
     """The two lines that loading ends with; in a process of its own, for it may leave vLLM's state behind."""
     script = (
-        "from authbench.engines.vllm import VllmEngine\n"
+        "from authbench.engines.vllm.engine import VllmEngine\n"
         "from authbench.errors import EngineError\n"
         "from authbench.runtime.engine import ModelConfig\n"
         "if __name__ == '__main__':\n"

@@ -8,16 +8,23 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, Field, ValidationError, model_validator
 from test_hub import write_model
 
-from authbench.engines import vllm_installed
 from authbench.engines.encoding import PromptEncoder, load_encode_batch
 from authbench.engines.hub import open_folder
-from authbench.engines.vllm import VllmEngine
-from authbench.engines.vllm_failures import explain
-from authbench.engines.vllm_options import VllmOptions
-from authbench.engines.vllm_order import waiting_place
-from authbench.engines.vllm_sampling import Prepared, RequestError, parameter_values, prepare, to_response
+from authbench.engines.vllm import installed
+from authbench.engines.vllm.engine import VllmEngine
+from authbench.engines.vllm.failures import explain
+from authbench.engines.vllm.requests import (
+    Prepared,
+    RequestError,
+    parameter_values,
+    prepare,
+    to_response,
+    waiting_place,
+)
+from authbench.engines.vllm.settings import Settings
 from authbench.errors import ConfigError, EngineError
 from authbench.runtime.engine import Job, ModelConfig, RenderedPrompt
 from authbench.runtime.messages import Request, Sampling, user
@@ -34,25 +41,21 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     package = tmp_path / "vllm"
     (package / "engine").mkdir(parents=True)
     (package / "engine" / "arg_utils.py").write_text(
-        "class EngineArgs:\n    model: str = ''\n    block_size: int = 16\n    _hidden: int = 0\n"
+        "class EngineArgs:\n    model: str = ''\n    block_size: int | None = 16\n    _hidden: int = 0\n"
+        "    max_model_len: int = 1\n    gpu_memory_utilization: float = 0.9\n    dtype: ModelDType = ''\n"
     )
     (package / "sampling_params.py").write_text(
         "class SamplingParams:\n    n: int = 1\n    logprobs: int = 0\n"
     )
-    monkeypatch.setattr(vllm_installed, "package_folder", lambda: package)
-    vllm_installed.class_fields.cache_clear()
+    monkeypatch.setattr(installed, "package_folder", lambda: package)
     return package
-
-
-@pytest.fixture(autouse=True)
-def clear_cache() -> None:
-    vllm_installed.class_fields.cache_clear()
 
 
 class TestInstalled:
     def test_parameters_are_read_from_the_source(self, source: Path) -> None:
-        assert vllm_installed.engine_arguments() == {"model", "block_size"}
-        assert vllm_installed.sampling_parameters() == {"n", "logprobs"}
+        assert installed.engine_arguments()["block_size"] == "int | None"
+        assert "_hidden" not in installed.engine_arguments()
+        assert installed.sampling_parameters() == {"n": "int", "logprobs": "int"}
 
     def test_what_the_source_lacks_is_no_capability(self, source: Path, folder: Path) -> None:
         engine = VllmEngine(ModelConfig("m", "m", path=str(folder)), {})
@@ -60,32 +63,34 @@ class TestInstalled:
         assert capabilities.label_logprobs and not capabilities.prompt_logprobs
         assert capabilities.constraints == frozenset()
 
-    def test_an_argument_that_the_installed_one_has_not(self, source: Path) -> None:
-        with pytest.raises(ConfigError, match="did you mean 'block_size'"):
-            VllmOptions.parse({"engine_args": {"blok_size": 32}})
-
 
 class TestSettings:
     @pytest.mark.parametrize(
         ("settings", "message"),
         [
-            ({"tensor_paralel_size": 2}, "did you mean 'tensor_parallel_size'"),
+            ({"blok_size": 2}, "did you mean 'block_size'"),
+            ({"proces": "own"}, "did you mean 'process'"),
             ({"process": "both"}, "is none of auto, inner, own"),
             ({"order": "random"}, "is none of longest, arrival"),
-            ({"max_model_len": 0}, "above 0"),
-            ({"tensor_parallel_size": "2"}, "above 0"),
-            ({"engine_args": {"model": "x"}}, "set the model"),
-            ({"engine_args": 3}, "must be a mapping"),
+            ({"batch_invariant": "yes"}, "must be of type bool, not 'yes'"),
+            ({"block_size": "2"}, "must be of type int, not '2'"),
+            ({"max_model_len": True}, "must be of type int, not True"),
+            ({"gpu_memory_utilization": "most"}, "must be of type float"),
+            ({"model": "x"}, "set the model"),
         ],
     )
-    def test_that_cannot_be(self, settings: dict[str, Any], message: str) -> None:
+    def test_that_cannot_be(self, source: Path, settings: dict[str, Any], message: str) -> None:
         with pytest.raises(ConfigError, match=message):
-            VllmOptions.parse(settings)
+            Settings.parse(settings)
 
-    def test_only_what_is_said_is_passed(self, folder: Path, source: Path) -> None:
-        files = open_folder(folder)
-        options = VllmOptions.parse({"max_model_len": 300, "engine_args": {"block_size": 32}})
-        assert options.arguments(files) == {"model": str(folder), "max_model_len": 300, "block_size": 32}
+    def test_only_what_is_said_is_passed_on(self, folder: Path, source: Path) -> None:
+        given = {"max_model_len": 300, "block_size": None, "gpu_memory_utilization": 1, "dtype": "half"}
+        assert Settings.parse({**given, "order": "arrival"}).engine_arguments(open_folder(folder)) == {
+            "model": str(folder),
+            "max_model_len": 300,
+            "gpu_memory_utilization": 1,
+            "dtype": "half",
+        }
 
     def test_lora(self, folder: Path, tmp_path: Path) -> None:
         adapter = tmp_path / "adapter"
@@ -93,12 +98,12 @@ class TestSettings:
         (adapter / "adapter_config.json").write_text('{"r": 24}')
         (adapter / "adapter_model.safetensors").write_bytes(b"weights")
         files = open_folder(folder)
-        options = VllmOptions.parse({"lora": str(adapter)})
-        arguments = options.arguments(files)
+        settings = Settings.parse({"lora": str(adapter)})
+        arguments = settings.engine_arguments(files)
         assert arguments["enable_lora"] is True and arguments["max_lora_rank"] == 32
-        assert options.revision(files).startswith(f"{files.revision}+lora-")
+        assert settings.revision(files).startswith(f"{files.revision}+lora-")
         with pytest.raises(EngineError, match="is no LoRA adapter"):
-            VllmOptions.parse({"lora": str(tmp_path)}).arguments(files)
+            Settings.parse({"lora": str(tmp_path)}).engine_arguments(files)
 
 
 class TestIdentity:
@@ -112,7 +117,7 @@ class TestIdentity:
             self.identity(folder, quantization="fp8"),
             self.identity(folder, dtype="float16"),
             self.identity(folder, batch_invariant=True),
-            self.identity(folder, engine_args={"kv_cache_dtype": "fp8"}),
+            self.identity(folder, kv_cache_dtype="fp8"),
         ]
         assert len({plain, *others}) == 5
 
@@ -131,7 +136,7 @@ class TestExpectedLength:
     def length(self, folder: Path, tokens: int, **settings: Any) -> Any:
         engine = VllmEngine(ModelConfig("m", "m", path=str(folder)), settings)
         engine.expect(lambda: tokens)
-        return engine._arguments().get("max_model_len")
+        return engine.engine_arguments().get("max_model_len")
 
     def test_the_plan_sets_the_length_in_round_numbers(self, tmp_path: Path) -> None:
         folder = write_model(tmp_path / "m", max_position_embeddings=40960)
@@ -248,7 +253,7 @@ class TestFailures:
         assert text.count("\n") == 1
         for setting in ("max_model_len", "max_num_seqs", "gpu_memory_utilization", "tensor_parallel_size"):
             assert setting in text
-        assert "kv_cache_gib" in str(explain(RuntimeError(message), "load", gpu=False))
+        assert "kv_cache_memory_bytes" in str(explain(RuntimeError(message), "load", gpu=False))
 
     def test_the_cause_is_found_in_the_log_of_the_process_that_died(self, tmp_path: Path) -> None:
         log = tmp_path / "vllm.log"
@@ -267,25 +272,25 @@ class TestFailures:
         text = str(explain(RuntimeError("EngineCore encountered an issue. See stack trace"), "run", gpu=True))
         assert "what had finished is kept" in text and "run the same command again" in text
 
-    def test_what_pydantic_adds_is_left_out(self) -> None:
-        message = (
-            "1 validation error for ModelConfig\n  Value error, no such model [type=value_error, x]\n more"
-        )
-        assert str(explain(ValueError(message), "load", gpu=True)).splitlines()[0] == (
-            "vLLM cannot load the model: no such model"
-        )
+    def test_of_what_pydantic_says_the_setting_and_its_fault_stay(self) -> None:
+        class CacheConfig(BaseModel):
+            gpu_memory_utilization: float = Field(le=1)
 
-    def test_the_setting_that_pydantic_names_stays(self) -> None:
-        message = (
-            "1 validation error for CacheConfig\ngpu_memory_utilization\n"
-            "  Input should be less than or equal to 1 [type=less_than_equal, input_value=3]\n more"
-        )
-        assert str(explain(ValueError(message), "load", gpu=True)).splitlines()[0] == (
-            "vLLM cannot load the model: gpu_memory_utilization: Input should be less than or equal to 1"
-        )
+            @model_validator(mode="after")
+            def check(self) -> CacheConfig:
+                raise ValueError("no such model")
+
+        for value, said in (
+            (3, "gpu_memory_utilization: Input should be less than or equal to 1"),
+            (1, "no such model"),
+        ):
+            with pytest.raises(ValidationError) as caught:
+                CacheConfig(gpu_memory_utilization=value)
+            text = str(explain(caught.value, "load", gpu=True))
+            assert text.splitlines()[0] == f"vLLM cannot load the model: {said}"
 
     def test_without_vllm_the_way_out_is_named(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(vllm_installed, "package_folder", lambda: None)
+        monkeypatch.setattr(installed, "package_folder", lambda: None)
         with pytest.raises(EngineError, match="vLLM is not installed"):
             VllmEngine(ModelConfig("m", "m", path=str(folder)), {}).load()
 

@@ -13,7 +13,7 @@ from authbench.paths import cache_dir
 from authbench.runtime.engine import ModelConfig
 
 #: Small and quick to load: no compilation, and a KV cache of 1 GiB.
-QUICK: dict[str, Any] = {"kv_cache_gib": 1, "engine_args": {"enforce_eager": True}}
+QUICK: dict[str, Any] = {"kv_cache_memory_bytes": 2**30, "enforce_eager": True}
 
 
 def missing(name: str, why: str) -> NoReturn:

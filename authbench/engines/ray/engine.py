@@ -1,15 +1,16 @@
-"""Many GPUs or machines through Ray: actors that hold an inner engine each, fed as they free up."""
+"""The engine itself: which job goes to which actor, and what happens to those of a lost one."""
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from authbench.engines.ray_cluster import Cluster, Slot
-from authbench.engines.ray_options import RayOptions
+from authbench.engines.ray.actors import Actor, connect, living_nodes, place, wait
+from authbench.engines.ray.settings import Settings
 from authbench.engines.registry import ENGINES
 from authbench.errors import EngineError
 from authbench.runtime.engine import (
@@ -32,18 +33,18 @@ _CHUNK = 64
 class RayEngine(Engine):
     """Hands jobs to actors on one or many nodes; a lost actor's jobs go to the others.
 
-    Settings: see `authbench.engines.ray_options.RayOptions`. What the model is, how prompts are rendered
-    and what can be asked is the inner engine's, and its answers in the store are shared.
+    Settings: see `authbench.engines.ray.settings.Settings`.
     """
 
     name = "ray"
 
     def __init__(self, model: ModelConfig, settings: Mapping[str, Any] | None = None) -> None:
         self._model = model
-        self._options = RayOptions.parse(settings or {})
-        self._inner_settings = {**model.engine.get(self._options.inner, {}), **self._options.settings}
-        self._cluster: Cluster | None = None
+        self._settings = Settings.parse(settings or {})
+        self._inner_settings = {**model.engine.get(self._settings.inner, {}), **self._settings.settings}
         self._longest: Callable[[], int] | None = None
+        self._joined = False  # by this engine, which is then to leave again
+        self._actors: list[Actor] = []
         self._waiting: deque[Job] = deque()
         self._losses: dict[int, int] = {}
         self._failed: list[Completion] = []
@@ -52,13 +53,13 @@ class RayEngine(Engine):
     @cached_property
     def _inner(self) -> Engine:
         """An engine of the inner kind that never loads: it knows model, template and capabilities."""
-        spec = ENGINES[self._options.inner]
+        spec = ENGINES[self._settings.inner]
         made: Engine = getattr(import_module(spec.module), spec.cls)(self._model, self._inner_settings)
         return made
 
     @property
     def identity(self) -> ModelIdentity:
-        """The inner engine's."""
+        """The inner engine's, so that their answers in the store are shared."""
         return self._inner.identity
 
     @property
@@ -94,16 +95,25 @@ class RayEngine(Engine):
         Raises:
             EngineError: no cluster, no room in it, or a model that no actor can load.
         """
-        if self._cluster is None:
-            counts = self._longest if self._options.inner == "vllm" else None  # the others take no limit
-            longest = None if counts is None else counts()
-            cluster = Cluster(self._options, self._model, self._inner_settings, longest)
-            try:
-                cluster.start()
-            except BaseException:
-                cluster.close()
-                raise
-            self._cluster = cluster
+        if self._actors:
+            return
+        counts = self._longest if self._settings.inner == "vllm" else None  # the others take no limit
+        longest = None if counts is None else counts()
+        self._joined = connect(self._settings.address)
+        try:
+            self._actors = place(self._settings, self._model, self._inner_settings, longest)
+            deadline = time.monotonic() + self._settings.start_timeout
+            while not any(actor.ready for actor in self._actors):
+                list(wait(self._actors))
+                if time.monotonic() > deadline:
+                    raise EngineError(
+                        f"no actor was ready within {self._settings.start_timeout:.0f} seconds\n"
+                        "lower engine.num_cpus or engine.num_gpus if there is no room for one, "
+                        "or raise engine.start_timeout"
+                    )
+        except BaseException:
+            self.close()
+            raise
 
     def submit(self, jobs: Sequence[Job]) -> None:
         """Put jobs in line for the actors."""
@@ -112,74 +122,72 @@ class RayEngine(Engine):
 
     def completions(self) -> Iterator[Completion]:
         """Yield jobs as actors finish them."""
-        cluster = self._cluster
-        if cluster is None:
-            if self._waiting:
-                raise EngineError("the ray engine is not loaded")
-            return
-        while self._waiting or self._failed or any(slot.jobs for slot in cluster.slots):
+        if self._waiting and not self._actors:
+            raise EngineError("the ray engine is not loaded")
+        while self._waiting or self._failed or any(actor.jobs for actor in self._actors):
             while self._failed:
                 yield self._failed.pop()
-            self._hand_out(cluster)
-            for slot, work in cluster.wait():
-                for completion in work.completions:
-                    if slot.jobs.pop(completion.number, None) is not None:
+            self._hand_out([actor for actor in self._actors if actor.ready])
+            for actor, completions, lost in wait(self._actors):
+                for completion in completions:
+                    if actor.jobs.pop(completion.number, None) is not None:  # else another one had it first
                         self._losses.pop(completion.number, None)
                         yield completion
-                if work.error is not None:
-                    cluster.give_up(slot, work.error)
-            for slot in cluster.lost():
-                self._take_back(slot)
-            cluster.check()
+                if lost:
+                    self._take_back(actor)
 
-    def _hand_out(self, cluster: Cluster) -> None:
+    def _hand_out(self, ready: Sequence[Actor]) -> None:
         """Give waiting jobs to those with room, fewest first, in chunks that shrink towards the end.
 
         Guided self-scheduling (Polychronopoulos and Kuck 1987): a share of what is left, so that all
         end at about the same time.
         """
-        ready = [slot for slot in cluster.slots if slot.ready]
-        for slot in sorted(ready, key=lambda slot: len(slot.jobs)):
-            chunk: list[Job] = []
-            room = min(self._options.window - len(slot.jobs), _CHUNK)
-            room = min(room, max(1, len(self._waiting) // (2 * len(ready))))
-            while self._waiting and len(chunk) < room:
-                chunk.append(self._waiting.popleft())
-            self._counts["calls"] += cluster.call(slot, chunk)
+        for actor in sorted(ready, key=lambda actor: len(actor.jobs)):
+            share = max(1, len(self._waiting) // (2 * len(ready)))
+            room = min(share, _CHUNK, self._settings.window - len(actor.jobs), len(self._waiting))
+            chunk = [self._waiting.popleft() for _ in range(room)]
+            self._counts["calls"] += actor.call(chunk)
 
-    def _take_back(self, slot: Slot) -> None:
+    def _take_back(self, actor: Actor) -> None:
         """Put the jobs of a lost actor at the head of the line, unless they were lost too often."""
         self._counts["lost_actors"] += 1
-        for number, job in slot.jobs.items():
+        for number, job in actor.jobs.items():
             self._losses[number] = self._losses.get(number, 0) + 1
             if self._losses[number] >= _MOST_LOSSES:
-                self._failed.append(
-                    Completion(number, error=f"{_MOST_LOSSES} actors were lost while they had this request")
-                )
+                error = f"{_MOST_LOSSES} actors were lost while they had this request"
+                self._failed.append(Completion(number, error=error))
             else:
                 self._counts["handed_over_again"] += 1
                 self._waiting.appendleft(job)
-        slot.jobs.clear()
-
-    def cancel(self, numbers: Sequence[int]) -> None:
-        """Drop jobs: those in line here at once, those at an actor with the next call to it."""
-        dropped = set(numbers)
-        self._waiting = deque(job for job in self._waiting if job.number not in dropped)
-        for slot in self._cluster.slots if self._cluster is not None else ():
-            for number in dropped & slot.jobs.keys():
-                del slot.jobs[number]
-                slot.cancelled.append(number)
+        actor.jobs.clear()
 
     def info(self) -> Mapping[str, Any]:
         """Ray's version, nodes and actors, what was lost, and the inner engines' facts."""
-        if self._cluster is None:
+        if not self._actors:
             return {}
-        return {"inner": self._options.inner, **self._counts, **self._cluster.info()}
+        import ray
+
+        return {
+            "inner": self._settings.inner,
+            **self._counts,
+            "ray": ray.__version__,
+            "nodes": living_nodes(),
+            "actors": [actor.facts() for actor in self._actors],
+        }
 
     def close(self) -> None:
-        """End the actors, and the cluster if this run started it."""
-        cluster, self._cluster = self._cluster, None
+        """End the actors, and leave the cluster, which ends if it was started for this run."""
+        actors, self._actors = self._actors, []
         self._waiting.clear()
-        if cluster is not None:
-            cluster.close()
+        if self._joined or actors:
+            import ray
+
+            ends = [actor.handle.close.remote() for actor in actors if actor.ready]
+            if ends:
+                ray.wait(ends, num_returns=len(ends), timeout=20)
+            for actor in actors:
+                actor.kill()
+        if self._joined:
+            ray.shutdown()
+            self._joined = False
         self.__dict__.pop("_inner", None)

@@ -1,4 +1,4 @@
-"""Between authbench's requests and vLLM's: sampling parameters out, answers back."""
+"""Between authbench's requests and vLLM's: checked jobs and sampling parameters out, answers back."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from authbench.engines import vllm_installed
 from authbench.engines.encoding import PromptEncoder
+from authbench.engines.vllm import installed
+from authbench.engines.vllm.settings import Order
 from authbench.runtime.engine import Capabilities, Job
 from authbench.runtime.messages import Constraint, FinishReason, Response, Sample
 
@@ -16,6 +17,9 @@ _FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
 #: Most alternatives per token that vLLM gives without being told otherwise (`max_logprobs`).
 _TOP_LOGPROBS = 20
+
+#: Prompts whose lengths lie within this factor count as equally long, so that shared prefixes come together.
+_LENGTH_STEP = 1.25
 
 
 class RequestError(ValueError):
@@ -46,18 +50,18 @@ class Prepared:
 
 def capabilities() -> Capabilities:
     """What the installed vLLM can do; where none is installed, what a current one can."""
-    known = vllm_installed.sampling_parameters()
-    constrains = not known or bool(known & {"structured_outputs", "guided_decoding"})
+    known = installed.sampling_parameters()
+    kinds = frozenset({"json", "regex", "choice"})
     return Capabilities(
         samples=True,
-        constraints=frozenset({"json", "regex", "choice"}) if constrains else frozenset(),
+        constraints=kinds if not known or "structured_outputs" in known else frozenset(),
         label_logprobs=not known or "logprobs" in known,
         prompt_logprobs=not known or "prompt_logprobs" in known,
     )
 
 
 def prepare(job: Job, tokens: list[int], encoder: PromptEncoder, limit: int | None) -> Prepared:
-    """Check a job against the model.
+    """Check a job against the model; `limit` is the most tokens of prompt and answer.
 
     Raises:
         RequestError: it does not fit the context, or a label is not one token.
@@ -84,6 +88,18 @@ def _single_token(label: str, encoder: PromptEncoder) -> int:
     return tokens[0]
 
 
+def waiting_place(order: Order, tokens: list[int], arrival: int) -> Any:
+    """What orders the waiting jobs: smaller is sooner.
+
+    Longest first, since a long prompt at the end would run alone; prompts of about the same length in the
+    order of their tokens, so that those with a common prefix follow one another and find it in the cache.
+    Measured to be faster than the order of arrival.
+    """
+    if order == "arrival":
+        return arrival
+    return (-math.ceil(math.log(max(len(tokens), 1), _LENGTH_STEP)), tokens)
+
+
 def parameters(prepared: Prepared) -> Any:
     """vLLM's sampling parameters for a job: finished outputs only, and nothing that was not asked for."""
     from vllm import SamplingParams
@@ -92,7 +108,7 @@ def parameters(prepared: Prepared) -> Any:
     values = parameter_values(prepared)
     constraint = prepared.job.request.constraint
     if constraint is not None:
-        values.update(_constraint_values(constraint))
+        values["structured_outputs"] = _structured_outputs(constraint)
     return SamplingParams(**values, output_kind=RequestOutputKind.FINAL_ONLY)
 
 
@@ -116,26 +132,18 @@ def parameter_values(prepared: Prepared) -> dict[str, Any]:
     if prepared.target:
         # One token has to be generated; 0 alternatives gives the prompt's own tokens alone.
         values.update(max_tokens=1, prompt_logprobs=0, detokenize=False)
-    if prepared.labels:
-        values.update(_label_values(prepared.labels))
+    if prepared.labels and "logprob_token_ids" in installed.sampling_parameters():
+        values["logprob_token_ids"] = sorted(set(prepared.labels))
+    elif prepared.labels:
+        values["logprobs"] = _TOP_LOGPROBS
     return values
 
 
-def _label_values(labels: Sequence[int]) -> dict[str, Any]:
-    if "logprob_token_ids" in vllm_installed.sampling_parameters():
-        return {"logprob_token_ids": sorted(set(labels))}
-    return {"logprobs": _TOP_LOGPROBS}
+def _structured_outputs(constraint: Constraint) -> Any:
+    from vllm.sampling_params import StructuredOutputsParams
 
-
-def _constraint_values(constraint: Constraint) -> dict[str, Any]:
     value = list(constraint.value) if constraint.kind == "choice" else constraint.value
-    if "structured_outputs" in vllm_installed.sampling_parameters():
-        from vllm.sampling_params import StructuredOutputsParams
-
-        return {"structured_outputs": StructuredOutputsParams(**{constraint.kind: value})}
-    from vllm.sampling_params import GuidedDecodingParams
-
-    return {"guided_decoding": GuidedDecodingParams(**{constraint.kind: value})}
+    return StructuredOutputsParams(**{constraint.kind: value})
 
 
 def to_response(prepared: Prepared, output: Any, seconds: float) -> Response | str:
@@ -143,14 +151,13 @@ def to_response(prepared: Prepared, output: Any, seconds: float) -> Response | s
     error = getattr(output, "error", None)
     if error is not None:
         return f"vLLM: {getattr(error, 'message', error)}"
-    samples = []
-    for completion in sorted(output.outputs, key=lambda c: c.index):
+    completions = sorted(output.outputs, key=lambda completion: completion.index)
+    for completion in completions:
         if not prepared.target and completion.finish_reason not in _FINISH:
             return f"vLLM ended the request with '{completion.finish_reason}'"
-        samples.append(_sample(prepared, output, completion))
     prompt = output.prompt_token_ids or prepared.tokens
     return Response(
-        tuple(samples),
+        tuple(_sample(prepared, output, completion) for completion in completions),
         prompt_tokens=len(prompt) - prepared.target,
         cached_tokens=max(int(output.num_cached_tokens or 0), 0),
         seconds=seconds,
@@ -160,19 +167,14 @@ def to_response(prepared: Prepared, output: Any, seconds: float) -> Response | s
 def _sample(prepared: Prepared, output: Any, completion: Any) -> Sample:
     if prepared.target:
         return Sample("", "stop", target_logprob=_target_logprob(prepared, output.prompt_logprobs))
+    first = completion.logprobs[0] if completion.logprobs else {}
+    labels = (float(first[token].logprob) if token in first else -math.inf for token in prepared.labels)
     return Sample(
         text=completion.text,
         finish_reason=_FINISH[completion.finish_reason],
         output_tokens=len(completion.token_ids),
-        label_logprobs=_label_logprobs(prepared, completion),
+        label_logprobs=tuple(labels) if prepared.labels else None,
     )
-
-
-def _label_logprobs(prepared: Prepared, completion: Any) -> tuple[float, ...] | None:
-    if not prepared.labels:
-        return None
-    first = completion.logprobs[0] if completion.logprobs else {}
-    return tuple(float(first[token].logprob) if token in first else -math.inf for token in prepared.labels)
 
 
 def _target_logprob(prepared: Prepared, rows: Sequence[Any]) -> float:
