@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -184,25 +185,58 @@ class TestBadInput:
         assert "incomplete metadata" in first and second.startswith("check the model")
 
 
+def test_a_killed_engine_process_ends_the_run_and_keeps_what_had_finished(tmp_path: Path) -> None:
+    """vLLM's blocking client would wait for ever."""
+    lines = run_script(
+        tmp_path,
+        f"""
+        import os, signal, subprocess
+        from engine_contract import free, jobs_for
+        engine = VllmEngine(ModelConfig("m", "m", path={str(exported_folder())!r}),
+                            {{**{QUICK!r}, "process": "own", "max_model_len": 1024}})
+        engine.load()
+        assert engine.info()["process"] == "own"
+        engine.submit(jobs_for(engine, [free("a king", 900), free("a queen", 2)]))
+        completions = engine.completions()
+        print(next(completions).response is not None)
+        listed = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(os.getpid())],
+                                capture_output=True, text=True).stdout
+        (core,) = [line.split()[0] for line in listed.splitlines() if "EngineCor" in line]
+        os.kill(int(core), signal.SIGKILL)
+        list(completions)
+        """,
+    )
+    assert lines[0] == "True"
+    assert lines[1].startswith("vLLM died; what had finished is kept:")
+
+
 def failed_start(place: Path, folder: Path, settings: dict[str, Any]) -> list[str]:
-    """The two lines that loading ends with; in a process of its own, for it may leave vLLM's state behind."""
-    script = (
+    """The two lines that loading ends with."""
+    lines = run_script(place, f"VllmEngine(ModelConfig('m', 'm', path={str(folder)!r}), {settings!r}).load()")
+    assert len(lines) == 2 and lines[0].startswith("vLLM cannot load the model:"), lines
+    return lines
+
+
+def run_script(place: Path, body: str) -> list[str]:
+    """Lines that a program prints, its `EngineError` included; vLLM may leave its state behind in it."""
+    head = (
         "from authbench.engines.vllm.engine import VllmEngine\n"
         "from authbench.errors import EngineError\n"
         "from authbench.runtime.engine import ModelConfig\n"
+        "def main():\n"
+    )
+    tail = (
         "if __name__ == '__main__':\n"
-        f"    model = ModelConfig('m', 'm', path={str(folder)!r})\n"
-        "    try:\n"
-        f"        VllmEngine(model, {settings!r}).load()\n"
-        "    except EngineError as error:\n"
-        "        print(error)\n"
+        "    try:\n        main()\n    except EngineError as error:\n        print(error)\n"
     )
-    path = place / "start.py"
-    path.write_text(script)
+    path = place / "program.py"
+    path.write_text(head + textwrap.indent(textwrap.dedent(body), "    ") + "\n" + tail)
     done = subprocess.run(
-        [sys.executable, str(path)], capture_output=True, text=True, timeout=300, check=True
+        [sys.executable, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
     )
-    lines = done.stdout.strip().splitlines()
-    assert len(lines) == 2, done.stdout
-    assert lines[0].startswith("vLLM cannot load the model:")
-    return lines
+    return done.stdout.strip().splitlines()

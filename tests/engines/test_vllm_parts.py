@@ -176,7 +176,7 @@ class TestPreparing:
             self.prepared(folder, user("x", Sampling(1), labels=("hello world",)))
         with pytest.raises(RequestError, match="do not fit the context of 10"):
             self.prepared(folder, user("x", Sampling(8)), limit=10)
-        assert self.prepared(folder, user("x", Sampling(7)), limit=10).sequences == 1
+        assert self.prepared(folder, user("x", Sampling(7)), limit=10).tokens == [1, 2, 1]
 
     def test_further_samples_are_drawn_by_the_seeds_that_follow(self) -> None:
         def seed(first: int, **sampling: Any) -> Any:

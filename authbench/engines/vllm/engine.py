@@ -104,8 +104,13 @@ class VllmEngine(Engine):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the installed vLLM can do."""
-        return requests.capabilities()
+        """What the installed vLLM can do; where none is installed, what a current one can."""
+        known = installed.sampling_parameters() or ("structured_outputs", "logprobs", "prompt_logprobs")
+        return Capabilities(
+            constraints=frozenset({"json", "regex", "choice"} if "structured_outputs" in known else ()),
+            label_logprobs="logprobs" in known,
+            prompt_logprobs="prompt_logprobs" in known,
+        )
 
     def render(self, request: Request) -> RenderedPrompt:
         """Fill in the chat template."""
@@ -225,8 +230,8 @@ class VllmEngine(Engine):
 
     def _hand_over(self, driver: StepDriver) -> None:
         """Give vLLM of what waits, the first in order first, up to a bounded number of sequences."""
-        room = _WINDOW * driver.max_num_seqs
-        room -= sum(prepared.sequences for prepared, _ in self._running.values())
+        running = sum(prepared.job.request.sampling.n for prepared, _ in self._running.values())
+        room = _WINDOW * driver.max_num_seqs - running
         while self._waiting and room > 0:
             _, _, prepared = heapq.heappop(self._waiting)
             number = prepared.job.number
@@ -236,7 +241,7 @@ class VllmEngine(Engine):
                 self._refused.append(_refusal(number, error))
                 continue
             self._running[number] = (prepared, time.monotonic())
-            room -= prepared.sequences
+            room -= prepared.job.request.sampling.n
 
     def _complete(self, prepared: Prepared, submitted: float, output: Any, now: float) -> Completion:
         number = prepared.job.number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging.config
 import os
 import sys
 import warnings
@@ -44,11 +45,6 @@ def prepare_environment(settings: Settings, gpu: bool) -> None:
         environment.setdefault("VLLM_USE_AOT_COMPILE", "0")
 
 
-def own_process() -> bool:
-    """Whether vLLM is to run the model in a process of its own, or several of them."""
-    return os.environ.get("VLLM_ENABLE_V1_MULTIPROCESSING", "1") == "1"
-
-
 def log_file() -> Path | None:
     """The file for the log of this process, or None where the user has chosen another place."""
     if any(name in os.environ for name in _LOG_VARIABLES):
@@ -69,8 +65,9 @@ def output_to_log(log: Path | None) -> Iterator[None]:
         yield
         return
     warnings.filterwarnings("ignore", category=FutureWarning, module=r"vllm\.")
-    config = log.with_suffix(".json")
-    config.write_text(json.dumps(_logging_config(log)), encoding="utf-8")
+    config, settings = log.with_suffix(".json"), _logging_config(log)
+    config.write_text(json.dumps(settings), encoding="utf-8")
+    logging.config.dictConfig(settings)  # for what is said while vLLM is imported
     os.environ["VLLM_LOGGING_CONFIG_PATH"] = str(config)
     kept = sys.stdout, sys.stderr
     for stream in kept:

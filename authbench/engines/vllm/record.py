@@ -7,8 +7,6 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from authbench.engines.vllm.environment import own_process
-
 #: Resolved values worth keeping, and where vLLM's configuration has them.
 _RESOLVED = {
     "model_config": ("max_model_len", "dtype", "quantization", "enforce_eager"),
@@ -36,7 +34,7 @@ def loaded_facts(config: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
         "gpu": gpu.name if gpu else None,
         "gpu_memory": gpu.total_memory if gpu else None,
         "gpus": torch.cuda.device_count() if gpu else 0,
-        "process": "own" if own_process() else "inner",
+        "process": "own" if os.environ.get("VLLM_ENABLE_V1_MULTIPROCESSING", "1") == "1" else "inner",
         "batch_invariant": os.environ.get("VLLM_BATCH_INVARIANT", "0") == "1",
         "arguments": arguments,
         "resolved": {n: getattr(part, n) for part, names in parts for n in names if hasattr(part, n)},

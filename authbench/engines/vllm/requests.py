@@ -10,8 +10,8 @@ from typing import Any
 from authbench.engines.encoding import PromptEncoder
 from authbench.engines.vllm import installed
 from authbench.engines.vllm.settings import Order
-from authbench.runtime.engine import Capabilities, Job
-from authbench.runtime.messages import Constraint, FinishReason, Response, Sample
+from authbench.runtime.engine import Job
+from authbench.runtime.messages import FinishReason, Response, Sample
 
 _FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length"}
 
@@ -41,23 +41,6 @@ class Prepared:
     tokens: list[int]
     labels: tuple[int, ...] = ()
     target: int = 0
-
-    @property
-    def sequences(self) -> int:
-        """How many answers are generated for it."""
-        return self.job.request.sampling.n
-
-
-def capabilities() -> Capabilities:
-    """What the installed vLLM can do; where none is installed, what a current one can."""
-    known = installed.sampling_parameters()
-    kinds = frozenset({"json", "regex", "choice"})
-    return Capabilities(
-        samples=True,
-        constraints=kinds if not known or "structured_outputs" in known else frozenset(),
-        label_logprobs=not known or "logprobs" in known,
-        prompt_logprobs=not known or "prompt_logprobs" in known,
-    )
 
 
 def prepare(job: Job, tokens: list[int], encoder: PromptEncoder, limit: int | None) -> Prepared:
@@ -102,13 +85,13 @@ def waiting_place(order: Order, tokens: list[int], arrival: int) -> Any:
 
 def parameters(prepared: Prepared) -> Any:
     """vLLM's sampling parameters for a job: finished outputs only, and nothing that was not asked for."""
-    from vllm import SamplingParams
-    from vllm.sampling_params import RequestOutputKind
+    from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
 
     values = parameter_values(prepared)
     constraint = prepared.job.request.constraint
     if constraint is not None:
-        values["structured_outputs"] = _structured_outputs(constraint)
+        value = list(constraint.value) if constraint.kind == "choice" else constraint.value
+        values["structured_outputs"] = StructuredOutputsParams(**{constraint.kind: value})
     return SamplingParams(**values, output_kind=RequestOutputKind.FINAL_ONLY)
 
 
@@ -137,13 +120,6 @@ def parameter_values(prepared: Prepared) -> dict[str, Any]:
     elif prepared.labels:
         values["logprobs"] = _TOP_LOGPROBS
     return values
-
-
-def _structured_outputs(constraint: Constraint) -> Any:
-    from vllm.sampling_params import StructuredOutputsParams
-
-    value = list(constraint.value) if constraint.kind == "choice" else constraint.value
-    return StructuredOutputsParams(**{constraint.kind: value})
 
 
 def to_response(prepared: Prepared, output: Any, seconds: float) -> Response | str:
