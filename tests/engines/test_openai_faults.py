@@ -11,8 +11,8 @@ from engine_contract import ask, finish, free, jobs_for
 from fault_server import FaultServer
 from openai_support import Make, engine_for, loading, running
 
-from authbench.engines.openai_client import _retry_after
-from authbench.engines.openai_limits import Endpoint
+from authbench.engines.openai.client import retry_after
+from authbench.engines.openai.servers import Server
 from authbench.errors import EngineError
 from authbench.runtime.engine import ModelConfig
 from authbench.runtime.messages import Sampling, user
@@ -123,10 +123,10 @@ class TestLimits:
         assert len(ask(engine, *[user(f"question {k}", Sampling(5)) for k in range(20)])) == 20
 
     def test_arithmetic_of_a_limit(self) -> None:
-        endpoint = Endpoint("u", bound=10, timeout=100.0)
-        endpoint.overload(now=100.0)
+        endpoint = Server(AsyncOpenAI(api_key="k"), "u", bound=10, timeout=100.0)
+        endpoint.overload(100.0, 0.0)
         assert endpoint.limit == pytest.approx(7.0)  # 10 x 0.7
-        endpoint.overload(now=100.5)  # the same round: counted once
+        endpoint.overload(100.5, 0.0)  # the same round: counted once
         assert endpoint.limit == pytest.approx(7.0)
         for _ in range(7):
             endpoint.success(1.0, now=101.0)
@@ -137,10 +137,10 @@ class TestLimits:
     def test_retry_after_as_a_number_or_a_date(self) -> None:
         import email.utils
 
-        import httpx
+        import httpx2
 
         def seconds(value: str) -> float:
-            return _retry_after(httpx.Response(429, headers={"Retry-After": value}))
+            return retry_after(httpx2.Headers({"Retry-After": value}))
 
         assert seconds("7") == 7
         assert seconds(email.utils.formatdate(time.time() + 30, usegmt=True)) == pytest.approx(30, abs=2)

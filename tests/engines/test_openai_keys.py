@@ -12,7 +12,7 @@ from fault_server import FaultServer
 from openai_support import Make, engine_for, loading, running, without_key
 
 from authbench.engines.openai import OpenAIEngine
-from authbench.engines.openai_messages import BrokenAnswer, read_response
+from authbench.engines.openai.protocol import BrokenAnswer, read_response
 from authbench.errors import ConfigError, EngineError
 from authbench.runtime.engine import ModelConfig
 from authbench.runtime.messages import Sampling, user
@@ -95,25 +95,25 @@ class TestReading:
 
     def test_a_filtered_answer_is_refused(self) -> None:
         body = {"choices": [self.choice(finish_reason="content_filter")]}
-        assert read_response(self.REQUEST, body, 1, 0.0).samples[0].finish_reason == "refused"
+        assert read_response(self.REQUEST, body, 1).samples[0].finish_reason == "refused"
 
     def test_a_refusal_is_refused_with_its_text(self) -> None:
         body = {"choices": [self.choice(message={"content": None, "refusal": "I cannot."})]}
-        sample = read_response(self.REQUEST, body, 1, 0.0).samples[0]
+        sample = read_response(self.REQUEST, body, 1).samples[0]
         assert (sample.text, sample.finish_reason) == ("I cannot.", "refused")
 
     def test_no_content_is_an_empty_answer(self) -> None:
         body = {"choices": [self.choice(message={"content": None})]}
-        assert read_response(self.REQUEST, body, 1, 0.0).text == ""
+        assert read_response(self.REQUEST, body, 1).text == ""
 
     @pytest.mark.parametrize(
         "body", [[], {}, {"choices": "no"}, {"choices": [{}]}, {"choices": [{"message": {"content": 3}}]}]
     )
     def test_anything_else_is_broken(self, body: Any) -> None:
         with pytest.raises(BrokenAnswer):
-            read_response(self.REQUEST, body, 1, 0.0)
+            read_response(self.REQUEST, body, 1)
 
     def test_tokens_of_several_samples_are_shared(self) -> None:
         body = {"choices": [self.choice()] * 3, "usage": {"completion_tokens": 8, "prompt_tokens": 4}}
-        response = read_response(self.REQUEST, body, 3, 0.0)
+        response = read_response(self.REQUEST, body, 3)
         assert [sample.output_tokens for sample in response.samples] == [3, 3, 2]
