@@ -24,11 +24,14 @@ CONCURRENCY = 64
 MODEL = "stub"
 
 
-class Stub(asyncio.Protocol):
-    """HTTP/1.1 as far as two clients of ours need it."""
+#: The answers to a request, and to the question for models.
+CHOICE = {"index": 0, "message": {"role": "assistant", "content": "7"}, "finish_reason": "stop"}
+ANSWER = json.dumps({"choices": [CHOICE], "usage": {"prompt_tokens": 20, "completion_tokens": 1}}).encode()
+MODELS = json.dumps({"data": [{"id": MODEL}]}).encode()
 
-    CHOICE = {"index": 0, "message": {"role": "assistant", "content": "7"}, "finish_reason": "stop"}
-    USAGE = {"prompt_tokens": 20, "completion_tokens": 1}
+
+class Stub(asyncio.Protocol):
+    """HTTP/1.1 as far as the engine needs it."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -42,12 +45,10 @@ class Stub(asyncio.Protocol):
         length = next((int(line[15:]) for line in lines if line.startswith(b"content-length:")), 0)
         if end and len(rest) >= length:
             self.received = rest[length:]
-            answer = {"data": [{"id": MODEL}]} if length == 0 else {"choices": [self.CHOICE]}
-            body = json.dumps({**answer, "usage": self.USAGE}).encode()
-            status = b"404 Not Found" if b"/version" in lines[0] else b"200 OK"
+            body = ANSWER if length else MODELS
             self.transport.write(
-                b"HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
-                % (status, len(body), body)
+                b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                % (len(body), body)
             )
 
 

@@ -215,14 +215,15 @@ class Client:
 
     def _status(self, server: Server, status: int, error: object, headers: Mapping[str, str]) -> Exception:
         """What a status means, with the error in its body."""
-        reason, settings = f"status {status}: {message_of(error)}", self.settings
+        message, settings = message_of(error), self.settings
+        passing = f"status {status}: {message}"
         if status in _OVERLOAD and "insufficient_quota" not in str(error):
             now = time.monotonic()
             self._trouble_since = self._trouble_since or now
             server.overload(now, retry_after(headers))
-            return Passing(reason, counted=False)
+            return Passing(passing, counted=False)
         if status in (200, 408, 409, 425) or (status >= 500 and status != 501):
-            return Passing(reason)
+            return Passing(passing)
         if status in (401, 403):
             return EngineError(
                 f"{server.url} refuses access (status {status}): {'a wrong' if settings.api_key else 'no'} "
@@ -230,14 +231,14 @@ class Client:
                 "set it, or name another with engine.api_key_env=NAME"
             )
         if status in (402, 429):
-            return EngineError(f"{server.url} refuses for lack of credit ({reason})")
+            return EngineError(f"{server.url} refuses for lack of credit (status {status}): {message}")
         if status == 404 or 300 <= status < 400:
             return NotFound(
-                f"{server.url} does not offer what is asked for ({reason})\n"
+                f"{server.url} does not offer what is asked for (status {status}): {message}\n"
                 "check engine.base_url (it ends in /v1 for most servers) and engine.model"
             )
         self._trouble_since = None  # the server is there
-        return Refusal(f"the server refuses the request ({reason})", error)
+        return Refusal(f"the server refuses the request (status {status}): {message}", error)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -130,7 +130,8 @@ def _complaint(error: ValidationError) -> str:
         return f"engine.{name}: the openai engine has no such setting" + did_you_mean(
             name, list(Settings.model_fields)
         )
-    return f"engine.{name}: {first['msg'][0].lower()}{first['msg'][1:]}, not {first['input']!r}"
+    given = "" if name.startswith("base_url") else f", not {first['input']!r}"  # it may hold a password
+    return f"engine.{name}: {first['msg'][0].lower()}{first['msg'][1:]}{given}"
 
 
 def _clean_url(url: str) -> str:
