@@ -82,6 +82,8 @@ class TestSettings:
             ({"base_url": "http://127.0.0.1/v1?key=secret"}, "no query"),
             ({"base_url": {"http://me:secret@h": 1}}, r"engine\.base_url: "),
             ({"base_url": "127.0.0.1:8000"}, "must begin with http"),
+            ({"base_url": "http://[::1/v1"}, "must begin with http"),
+            ({"base_url": "http://host:99999/v1"}, "must begin with http"),
             ({"concurency": 3}, "did you mean 'concurrency'"),
             ({"concurrency": 0}, r"engine\.concurrency: .* 1, not 0"),
             ({"timeout": "soon"}, r"engine\.timeout: .* number, .*not 'soon'"),

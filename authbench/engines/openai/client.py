@@ -144,7 +144,8 @@ class Client:
         now, limit = time.monotonic(), self.settings.max_wait
         if self._trouble_since is not None and now - self._trouble_since > limit:
             raise EngineError(
-                f"no server has answered for {limit:.0f} seconds: {failure}\n"
+                f"no server has answered for {limit:.0f} seconds ({', '.join(self.settings.base_url)}): "
+                f"{failure}\n"
                 "what had finished is kept; start the server and run the same command again "
                 "(engine.max_wait=SECONDS waits longer)"
             )
@@ -186,7 +187,7 @@ class Client:
             raise self._status(server, error.status_code, error.body, error.response.headers) from error
         except openai.APIConnectionError as error:
             raise self._lost(server, error, timeout or self.settings.timeout) from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Passing("the answer is broken JSON") from error
         if is_page(answer):
             raise EngineError(
@@ -196,7 +197,8 @@ class Client:
         if isinstance(answer, Mapping) and answer.get("error") and not answer.get("choices"):
             # Some gateways pass on what failed behind them with status 200 and the status as a code.
             code = answer["error"].get("code") if isinstance(answer["error"], Mapping) else None
-            raise self._status(server, code if isinstance(code, int) else 200, answer["error"], {})
+            status = code if isinstance(code, int) and 400 <= code < 600 else 200
+            raise self._status(server, status, answer["error"], {})
         return answer
 
     def _lost(self, server: Server, error: openai.APIConnectionError, seconds: float) -> Passing:
@@ -206,7 +208,7 @@ class Client:
         if isinstance(cause, (httpx2.ConnectError, httpx2.ConnectTimeout)):
             self._trouble_since = self._trouble_since or now
             server.unreachable(now)
-            return Passing(f"no connection to {server.url} ({why})", counted=False)
+            return Passing(f"no connection ({why})", counted=False)
         if isinstance(error, openai.APITimeoutError):
             self._trouble_since = self._trouble_since or now
             server.overload(now, 0.0)

@@ -72,7 +72,7 @@ class OpenAIEngine(Engine):
         if self._client is None:
             return Capabilities(True, frozenset({"json", "choice", "regex"}), label_logprobs=True)
         dialect = self._client.dialect
-        return Capabilities(True, frozenset(dialect.constraints), label_logprobs=dialect.logprobs)
+        return Capabilities(True, dialect.constraints, label_logprobs=dialect.logprobs)
 
     @cached_property
     def _template(self) -> ChatTemplate:
@@ -208,7 +208,7 @@ class OpenAIEngine(Engine):
             "takes": {
                 "n": dialect.samples,
                 "logprobs": dialect.logprobs,
-                "constraints": dict(dialect.constraints),
+                "constraints": sorted(dialect.constraints),
                 "length_field": dialect.length_field,
                 "refused": sorted(dialect.refused),
             },

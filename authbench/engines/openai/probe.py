@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from authbench.engines.openai.client import Client, NotFound, Passing
-from authbench.engines.openai.protocol import Dialect, Refusal, constraint_fields, read_choices, text_of
+from authbench.engines.openai.protocol import Dialect, Refusal, read_choices, text_of
 from authbench.engines.openai.servers import Server
 from authbench.engines.openai.settings import OMITTABLE, advise_omit
 from authbench.errors import EngineError
@@ -17,11 +17,11 @@ from authbench.runtime.messages import Constraint, Request, Sampling, user
 
 _SCHEMA = '{"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}'
 
-#: A constraint of each kind that no model keeps by chance, how a kept one shows, and how it can be said.
+#: A constraint of each kind that no model keeps by chance, and how a kept one shows.
 _CONSTRAINTS = (
-    (Constraint("json", _SCHEMA), r'\s*\{\s*"a"\s*:', ("response_format", "structured_outputs", "guided")),
-    (Constraint("choice", ("zq17", "zq18")), r"zq1[78]\Z", ("structured_outputs", "guided")),
-    (Constraint("regex", "zq[0-9]{2}"), "zq", ("structured_outputs", "guided")),
+    (Constraint("json", _SCHEMA), r'\s*\{\s*"a"\s*:'),
+    (Constraint("choice", ("zq17", "zq18")), r"zq1[78]\Z"),
+    (Constraint("regex", "zq[0-9]{2}"), "zq"),
 )
 
 
@@ -43,7 +43,7 @@ async def _served(client: Client, server: Server, wanted: str) -> tuple[str, int
     try:
         answer = await client.call(server, "/models", timeout=min(client.settings.timeout, 30.0))
     except Passing as error:
-        raise EngineError(f"no server at {server.url} ({error}): start it, or set engine.base_url") from error
+        raise EngineError(f"no server at {server.url}: {error}; start it, or set engine.base_url") from error
     except (NotFound, Refusal):
         answer = {}  # not every server lists its models; the first request will tell
     others = []
@@ -92,15 +92,13 @@ async def find_dialect(client: Client, model: str, template_kwargs: Mapping[str,
     dialect = await _plain(client, Dialect(model, extra=extra, omit=settings.omit))
     if template_kwargs and "chat_template_kwargs" not in settings.omit:
         await _check_template(client, dialect, template_kwargs)
-    samples, refused, logprobs, ways = await asyncio.gather(
+    samples, refused, logprobs, kept = await asyncio.gather(
         _takes_samples(client, dialect),
         _sampling_refused(client, dialect),
         _takes_logprobs(client, dialect),
-        asyncio.gather(*(_find_way(client, dialect, *constraint) for constraint in _CONSTRAINTS)),
+        asyncio.gather(*(_keeps(client, dialect, *pair) for pair in _CONSTRAINTS)),
     )
-    constraints: dict[str, str] = {
-        c.kind: way for (c, *_), way in zip(_CONSTRAINTS, ways, strict=True) if way
-    }
+    constraints = frozenset(c.kind for (c, _), does in zip(_CONSTRAINTS, kept, strict=True) if does)
     return replace(dialect, samples=samples, refused=refused, logprobs=logprobs, constraints=constraints)
 
 
@@ -184,19 +182,14 @@ async def _takes_logprobs(client: Client, dialect: Dialect) -> bool:
         return False
 
 
-async def _find_way(
-    client: Client, dialect: Dialect, constraint: Constraint, kept: str, ways: tuple[str, ...]
-) -> str | None:
-    """The way in which the server takes a constraint; None if it refuses or ignores every one."""
-    for way in ways:
-        body = dialect.body(_question(24), 1) | constraint_fields(constraint, way)
-        choices = await _choices(client, body)
-        try:
-            if re.match(kept, text_of(choices[0]["message"])):
-                return way
-        except (AttributeError, LookupError, TypeError, ValueError):
-            continue
-    return None
+async def _keeps(client: Client, dialect: Dialect, constraint: Constraint, pattern: str) -> bool:
+    """Whether the server keeps a constraint, rather than refuse or ignore it."""
+    request = replace(_question(24), constraint=constraint)
+    choices = await _choices(client, dialect.body(request, 1))
+    try:
+        return re.match(pattern, text_of(choices[0]["message"])) is not None
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return False
 
 
 async def _choices(client: Client, body: Mapping[str, Any]) -> list[Any]:

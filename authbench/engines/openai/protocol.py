@@ -45,8 +45,7 @@ class Dialect:
     Attributes:
         model: the model's name on it.
         length_field: `max_tokens`, or `max_completion_tokens` for servers that refuse that.
-        constraints: for each kind of constraint how it is said: `response_format`,
-            `structured_outputs` or `guided`; a kind that is missing is not taken.
+        constraints: the kinds of constraint that it keeps.
         samples: whether several answers to one request can be asked for (`n`).
         logprobs: whether alternatives of a token can be had.
         refused: fields that it refuses and that not every request has: `seed`, `stop`.
@@ -56,7 +55,7 @@ class Dialect:
 
     model: str
     length_field: str = "max_tokens"
-    constraints: Mapping[str, str] = field(default_factory=dict)
+    constraints: frozenset[str] = frozenset()
     samples: bool = True
     logprobs: bool = True
     refused: frozenset[str] = frozenset()
@@ -84,26 +83,20 @@ class Dialect:
         if request.labels:
             body |= {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
         if request.constraint is not None:
-            body |= constraint_fields(request.constraint, self.constraints[request.constraint.kind])
+            body |= constraint_fields(request.constraint)
         body |= self.extra
         for name in self.omit:
             body.pop(name, None)
         return body
 
 
-def constraint_fields(constraint: Constraint, way: str) -> dict[str, Any]:
-    """The fields of a body that say a constraint in one of the ways of `Dialect.constraints`."""
-    value: Any = constraint.value
-    if constraint.kind == "choice":
-        value = list(constraint.value)
-    elif constraint.kind == "json":
-        value = json.loads(value)
-    if way == "response_format":
-        schema = {"name": "answer", "schema": value, "strict": True}
+def constraint_fields(constraint: Constraint) -> dict[str, Any]:
+    """The fields of a body that say a constraint: the protocol's own for JSON, vLLM's for the others."""
+    if constraint.kind == "json":
+        schema = {"name": "answer", "schema": json.loads(str(constraint.value)), "strict": True}
         return {"response_format": {"type": "json_schema", "json_schema": schema}}
-    if way == "structured_outputs":
-        return {"structured_outputs": {constraint.kind: value}}
-    return {f"guided_{constraint.kind}": value}
+    value = constraint.value if constraint.kind == "regex" else list(constraint.value)
+    return {"structured_outputs": {constraint.kind: value}}
 
 
 def read_choices(answer: object, wanted: int = 1) -> list[Any]:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -19,16 +19,15 @@ _RESERVED = frozenset(
      "stream", "logprobs", "top_logprobs", "response_format"}
 )  # fmt: skip
 
-#: Fields of a request that can be left to the server.
-OMITTABLE = ("temperature", "top_p", "seed", "stop", "chat_template_kwargs")
 _Omittable = Literal["temperature", "top_p", "seed", "stop", "chat_template_kwargs"]
 
+#: Fields of a request that can be left to the server.
+OMITTABLE: tuple[str, ...] = get_args(_Omittable)
 
-def _words(value: object) -> object:
-    """The words of a text with commas, or a list as it is."""
-    return (
-        tuple(word.strip() for word in value.split(",") if word.strip()) if isinstance(value, str) else value
-    )
+
+def _words(value: Any) -> Any:
+    """The words of a text with commas; anything else as it is."""
+    return [word.strip() for word in value.split(",") if word.strip()] if isinstance(value, str) else value
 
 
 class Settings(BaseModel):
@@ -51,7 +50,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    base_url: Annotated[tuple[str, ...], BeforeValidator(_words)]
+    base_url: Annotated[tuple[str, ...], BeforeValidator(_words)] = ()
     model: str | None = None
     api_key_env: str = "OPENAI_API_KEY"
     concurrency: int = Field(64, ge=1)
@@ -77,19 +76,19 @@ class Settings(BaseModel):
                 "engine.api_key: keys are not kept in configurations\n"
                 "put it into an environment variable and name that: engine.api_key_env=NAME"
             )
-        urls = settings.get("base_url") or os.environ.get("OPENAI_BASE_URL")
+        try:
+            made = cls.model_validate(dict(settings))
+        except ValidationError as error:
+            raise ConfigError(_complaint(error)) from None
+        urls = made.base_url or _words(os.environ.get("OPENAI_BASE_URL", ""))
         if not urls:
             raise EngineError(
                 "the openai engine needs a server: --set engine.base_url=http://HOST:PORT/v1 "
                 "or the environment variable OPENAI_BASE_URL"
             )
-        try:
-            made = cls.model_validate({**settings, "base_url": urls})
-        except ValidationError as error:
-            raise ConfigError(_complaint(error)) from None
         for name in sorted(_RESERVED & set(made.extra_body)):
             raise ConfigError(f"engine.extra_body.{name}: the experiment decides this field")
-        return made.model_copy(update={"base_url": tuple(map(_clean_url, made.base_url))})
+        return made.model_copy(update={"base_url": tuple(map(_clean_url, urls))})
 
     @property
     def api_key(self) -> str | None:
@@ -135,8 +134,12 @@ def _complaint(error: ValidationError) -> str:
 
 
 def _clean_url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid:
         raise ConfigError("engine.base_url: must begin with http:// or https:// and name a host")
     if parts.username or parts.password or parts.query:
         raise ConfigError(
