@@ -68,6 +68,17 @@ class TestFaults(OnServer):
         with pytest.raises(EngineError, match="8 requests in a row failed"):
             list(engine.completions())
 
+    @pytest.mark.parametrize(
+        ("status", "reason"),
+        [("302", "does not offer"), ("404", "does not offer"), ("402", "lack of credit"), ("403", "no key")],
+    )
+    def test_what_every_request_would_get_stops_the_run(self, status: str, reason: str, make: Make) -> None:
+        engine = make()
+        engine.submit(jobs_for(engine, [user(f"FAULT:{status}", Sampling(5))]))
+        with pytest.raises(EngineError, match=reason) as caught:
+            list(engine.completions())
+        assert f"status {status}" in str(caught.value)
+
     def test_a_prompt_over_the_limit_is_the_error_of_that_request(self, make: Make) -> None:
         assert "maximum context length is 4096" in error_of(make(), "word " * 5000)
 
@@ -170,7 +181,7 @@ class TestServerGone(OnServer):
         server.stop()
         with pytest.raises(EngineError) as caught:
             engine.load()
-        assert "no server at" in str(caught.value) and "\n" not in str(caught.value)
+        assert "server at" in str(caught.value) and "\n" not in str(caught.value)
         server.start_again()
 
     def test_a_server_that_comes_back_is_waited_for(self, make: Make, server: FaultServer) -> None:

@@ -11,7 +11,7 @@ from fault_server import FaultServer
 from openai_support import Make, OnServer, engine_for
 
 from authbench.engines.openai import OpenAIEngine
-from authbench.engines.openai.protocol import BrokenAnswer, read_response
+from authbench.engines.openai.protocol import Passing, read_response
 from authbench.errors import ConfigError, EngineError
 from authbench.runtime.engine import ModelConfig
 from authbench.runtime.messages import Sampling, user
@@ -134,7 +134,7 @@ class TestReading:
         ],
     )
     def test_anything_else_is_broken(self, body: Any) -> None:
-        with pytest.raises(BrokenAnswer):
+        with pytest.raises(Passing):
             read_response(self.REQUEST, body, 1)
 
     def test_tokens_of_several_samples_are_shared(self) -> None:

@@ -18,14 +18,7 @@ from typing import Any, TypeVar
 import httpx2
 import openai
 
-from authbench.engines.openai.protocol import (
-    BrokenAnswer,
-    Dialect,
-    Refusal,
-    is_page,
-    message_of,
-    read_response,
-)
+from authbench.engines.openai.protocol import Dialect, Passing, Refusal, is_page, message_of, read_response
 from authbench.engines.openai.servers import Pool, Server
 from authbench.engines.openai.settings import Settings
 from authbench.errors import EngineError
@@ -39,17 +32,6 @@ _OVERLOAD = frozenset({429, 502, 503, 529})
 _LONGEST_PAUSE = 600.0
 #: Requests in a row that fail in every try: then it is the server, and the run stops.
 _GIVEN_UP = 8
-
-
-class Passing(Exception):
-    """A try that failed for a reason that may pass.
-
-    `counted`: the request may be at fault, so tries are bounded; otherwise the server is, and time is.
-    """
-
-    def __init__(self, reason: str, counted: bool = True) -> None:
-        super().__init__(reason)
-        self.counted = counted
 
 
 class NotFound(EngineError):
@@ -131,18 +113,18 @@ class Client:
                     self._trouble_since, self._given_up = None, 0
                     server.success(now - started, now)
                     return result, now - started
-            except (Passing, BrokenAnswer) as failure:
-                counted = not isinstance(failure, Passing) or failure.counted
-                tries += counted
+            except Passing as failure:
+                tries += failure.counted
                 first_failure = min(first_failure, time.monotonic())
-                self._give_up(failure, tries, math.inf if counted else first_failure)
+                self._give_up(failure, tries, time.monotonic() - first_failure)
+                pause = 0.5 * 2 ** min(tries, 5) if failure.counted else 0.0
             self.sent["again"] += 1
-            await asyncio.sleep(0.5 * 2 ** min(tries, 5) * random.uniform(0.5, 1.0) * counted)
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
 
-    def _give_up(self, failure: Exception, tries: int, refused_since: float) -> None:
+    def _give_up(self, failure: Passing, tries: int, seconds: float) -> None:
         """Raise if it is time to."""
-        now, limit = time.monotonic(), self.settings.max_wait
-        if self._trouble_since is not None and now - self._trouble_since > limit:
+        limit = self.settings.max_wait
+        if self._trouble_since is not None and time.monotonic() - self._trouble_since > limit:
             raise EngineError(
                 f"no server has answered for {limit:.0f} seconds ({', '.join(self.settings.base_url)}): "
                 f"{failure}\n"
@@ -157,8 +139,8 @@ class Client:
                     "what had finished is kept; see to the server and run the same command again"
                 )
             raise Refusal(f"failed {tries} times, the last time with: {failure}")
-        if now - refused_since > 2 * limit + self.settings.timeout:
-            raise Refusal(f"refused for {now - refused_since:.0f} seconds: {failure}")
+        if not failure.counted and seconds > 2 * limit + self.settings.timeout:
+            raise Refusal(f"refused for {seconds:.0f} seconds: {failure}")
 
     async def call(
         self, server: Server, path: str, body: object = None, timeout: float | None = None
@@ -203,15 +185,13 @@ class Client:
 
     def _lost(self, server: Server, error: openai.APIConnectionError, seconds: float) -> Passing:
         """What a failed connection means: no server, or one that let this request down."""
-        now, cause = time.monotonic(), error.__cause__ or error
+        cause = error.__cause__ or error
         why = " ".join(str(cause).split())[:120] or type(cause).__name__
         if isinstance(cause, (httpx2.ConnectError, httpx2.ConnectTimeout)):
-            self._trouble_since = self._trouble_since or now
-            server.unreachable(now)
+            server.unreachable(self._trouble())
             return Passing(f"no connection ({why})", counted=False)
         if isinstance(error, openai.APITimeoutError):
-            self._trouble_since = self._trouble_since or now
-            server.overload(now, 0.0)
+            server.overload(self._trouble(), 0.0)
             return Passing(f"no answer within {seconds:g} seconds")
         return Passing(f"the connection broke ({why})")
 
@@ -220,9 +200,7 @@ class Client:
         message, settings = message_of(error), self.settings
         passing = f"status {status}: {message}"
         if status in _OVERLOAD and "insufficient_quota" not in str(error):
-            now = time.monotonic()
-            self._trouble_since = self._trouble_since or now
-            server.overload(now, retry_after(headers))
+            server.overload(self._trouble(), retry_after(headers))
             return Passing(passing, counted=False)
         if status in (200, 408, 409, 425) or (status >= 500 and status != 501):
             return Passing(passing)
@@ -241,6 +219,12 @@ class Client:
             )
         self._trouble_since = None  # the server is there
         return Refusal(f"the server refuses the request (status {status}): {message}", error)
+
+    def _trouble(self) -> float:
+        """This moment, from which on no server has answered unless one does."""
+        now = time.monotonic()
+        self._trouble_since = self._trouble_since or now
+        return now
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

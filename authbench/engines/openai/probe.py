@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from authbench.engines.openai.client import Client, NotFound, Passing
-from authbench.engines.openai.protocol import Dialect, Refusal, read_choices, text_of
+from authbench.engines.openai.client import Client, NotFound
+from authbench.engines.openai.protocol import Dialect, Passing, Refusal, read_choices, text_of
 from authbench.engines.openai.servers import Server
 from authbench.engines.openai.settings import OMITTABLE, advise_omit
 from authbench.errors import EngineError
@@ -43,11 +43,14 @@ async def _served(client: Client, server: Server, wanted: str) -> tuple[str, int
     try:
         answer = await client.call(server, "/models", timeout=min(client.settings.timeout, 30.0))
     except Passing as error:
-        raise EngineError(f"no server at {server.url}: {error}; start it, or set engine.base_url") from error
+        raise EngineError(
+            f"no OpenAI-compatible server at {server.url}: {error}; start it, or set engine.base_url"
+        ) from error
     except (NotFound, Refusal):
         answer = {}  # not every server lists its models; the first request will tell
+    listed = answer.get("data") if isinstance(answer, Mapping) else answer
     others = []
-    for entry in (answer.get("data") or ()) if isinstance(answer, Mapping) else ():
+    for entry in listed if isinstance(listed, list) else ():
         if not isinstance(entry, Mapping) or "id" not in entry:
             continue
         if wanted in (entry["id"], entry.get("root")):
@@ -188,7 +191,7 @@ async def _keeps(client: Client, dialect: Dialect, constraint: Constraint, patte
     choices = await _choices(client, dialect.body(request, 1))
     try:
         return re.match(pattern, text_of(choices[0]["message"])) is not None
-    except (AttributeError, LookupError, TypeError, ValueError):
+    except (Passing, AttributeError, LookupError, TypeError):
         return False
 
 

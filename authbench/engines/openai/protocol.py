@@ -20,8 +20,15 @@ _FINISH: dict[str, FinishReason] = {"stop": "stop", "length": "length", "content
 TOP_LOGPROBS = 20
 
 
-class BrokenAnswer(ValueError):
-    """An answer that does not keep to the protocol; asking again may help."""
+class Passing(Exception):
+    """A try that failed for a reason that may pass: asking again may help.
+
+    `counted`: the request may be at fault, so tries are bounded; otherwise the server is, and time is.
+    """
+
+    def __init__(self, reason: str, counted: bool = True) -> None:
+        super().__init__(reason)
+        self.counted = counted
 
 
 class Refusal(Exception):
@@ -100,11 +107,11 @@ def constraint_fields(constraint: Constraint) -> dict[str, Any]:
 
 
 def read_choices(answer: object, wanted: int = 1) -> list[Any]:
-    """The choices in the decoded body of an answer. Raises `BrokenAnswer` if there are fewer than wanted."""
+    """The choices in the decoded body of an answer. Raises `Passing` if there are fewer than wanted."""
     choices = answer.get("choices") if isinstance(answer, Mapping) else None
     if not isinstance(choices, list) or len(choices) < wanted:
         count = len(choices) if isinstance(choices, list) else 0
-        raise BrokenAnswer(f"the answer holds {count} choices, not {wanted}")
+        raise Passing(f"the answer holds {count} choices, not {wanted}")
     return choices
 
 
@@ -114,7 +121,7 @@ def read_response(request: Request, answer: Any, wanted: int) -> Response:
     With several samples the server tells their tokens in sum; each is given an equal share.
 
     Raises:
-        BrokenAnswer: it is not what the protocol says, or holds fewer answers than were asked for.
+        Passing: it is not what the protocol says, or holds fewer answers than were asked for.
     """
     choices = read_choices(answer, wanted)[:wanted]
     usage = answer.get("usage") if isinstance(answer, Mapping) else None
@@ -123,8 +130,8 @@ def read_response(request: Request, answer: Any, wanted: int) -> Response:
     whole, rest = divmod(_number(usage.get("completion_tokens")), wanted)
     try:
         samples = tuple(_sample(request, c, whole + (k < rest)) for k, c in enumerate(choices))
-    except (AttributeError, LookupError, TypeError) as error:
-        raise BrokenAnswer("an answer does not keep to the protocol") from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise Passing("an answer does not keep to the protocol") from error
     return Response(
         samples,
         prompt_tokens=_number(usage.get("prompt_tokens")),
@@ -141,7 +148,7 @@ def text_of(message: Mapping[str, Any]) -> str:
     if isinstance(content, list):
         content = "".join(part["text"] for part in content if part["type"] in ("text", "output_text"))
     if not isinstance(content or "", str):
-        raise BrokenAnswer("the content of an answer is no text")
+        raise Passing("the content of an answer is no text")
     return content or ""
 
 
@@ -163,7 +170,7 @@ def is_page(answer: object) -> TypeGuard[str]:
 def _sample(request: Request, choice: Any, tokens: int) -> Sample:
     message, reason = choice["message"], choice.get("finish_reason")
     if reason not in _FINISH:
-        raise BrokenAnswer(f"an answer ended with '{reason}'")
+        raise Passing(f"an answer ended with '{reason}'")
     text, finish = text_of(message), _FINISH[reason]
     if message.get("refusal"):
         text, finish = str(message["refusal"]), "refused"
@@ -175,7 +182,7 @@ def _label_logprobs(request: Request, choice: Mapping[str, Any]) -> tuple[float,
     """Of each label as the first token; minus infinity for one that is not among the likeliest."""
     content = (choice.get("logprobs") or {}).get("content")
     if not content:
-        raise BrokenAnswer("the answer holds no log-probabilities")
+        raise Passing("the answer holds no log-probabilities")
     first = content[0]
     entries = [*(first.get("top_logprobs") or []), first]
     known = {str(entry["token"]): float(entry["logprob"]) for entry in entries}
