@@ -45,10 +45,12 @@ RUNS: dict[str, list[Line]] = {
         ),
     ),
     "run/lcr": _lines(*(f"run configs/{name}.yaml" for name in _LCR)),
-    "run/limited_and_failing": _lines(
+    "run/limited_failing_constant": _lines(
         "run configs/entities_coarse.yaml --limit 1 --results limited",
         "run configs/failing.yaml --results failing",
         "run configs/failing.yaml --results failing --set engine.errors=0.0",
+        "run configs/own.yaml --results constant --set scoring=text --set engine.constant=3 "
+        "--set engine.seed=7 --set engine.bad={}",
     ),
     "run/replayed": _lines(
         "store export --results results --model Qwen/Qwen3-8B -o answers.jsonl.gz",
@@ -112,7 +114,10 @@ READS: dict[str, list[Line]] = {
         for name in ("domains_fine", "entities_fine", "rag")
     ],
     "table/of_the_papers": _lines(
-        *(f"table authoritybench/{number}" for number in range(1, 7)), "table lcr/2", "table lcr/3"
+        *(f"table authoritybench/{number}" for number in range(1, 7)),
+        "table lcr/2",
+        "table lcr/3",
+        "table car/contriever",
     ),
     "table/of_the_papers_in_formats": _lines(
         "table authoritybench/4 --format md",

@@ -26,7 +26,7 @@ _PATTERNS = (
     (re.compile(r"^[\d,.]+ MB$", re.MULTILINE), "<size> MB"),
     (re.compile(r"(?<=, )(\d+h)?(\d+m)?\d+[sm](?=\n|$| left)"), "<time>"),
     (re.compile(r"(?<=seconds: )[\d.e-]+"), "<seconds>"),
-    (re.compile(r"^(?:- )?(versions|commit|machine)(\n| \| |: ).+$", re.MULTILINE), r"\1\2<\1>"),
+    (re.compile(r"^((?:- )?)(versions|commit|machine)(\n| \| |: ).+$", re.MULTILINE), r"\1\2\3<\2>"),
 )
 
 

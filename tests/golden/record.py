@@ -19,7 +19,7 @@ HERE = Path(__file__).resolve().parent
 EXPECTED = HERE / "expected"
 _REPOSITORY = HERE.parent.parent
 #: Folders of results whose runs are recorded file by file.
-_RESULTS = ("results", "limited", "failing", "replayed")
+_RESULTS = ("results", "limited", "failing", "constant", "replayed")
 
 
 def record() -> dict[str, str]:
