@@ -22,7 +22,8 @@ class Line:
     labels: bool = False
 
 
-def _lines(*words: str) -> list[Line]:
+def lines(*words: str) -> list[Line]:
+    """Plain command lines."""
     return [Line(line) for line in words]
 
 
@@ -35,29 +36,29 @@ EXPERIMENTS = (*_AUTHORITY, *_LONE, "own", "constrained", *_LCR)
 
 #: They make the results that everything after them reads.
 RUNS: dict[str, list[Line]] = {
-    "run/authority": _lines(
+    "run/authority": lines(
         *(f"run configs/{name}.yaml" for name in (*_AUTHORITY, *_LONE, "own", "constrained"))
     ),
-    "run/second_model": _lines(
+    "run/second_model": lines(
         *(
             f"run configs/{name}.yaml --models qwen3-14b --set engine.skill=0.95"
             for name in ("domains_fine", "domains_pairs", "rag")
         ),
     ),
-    "run/lcr": _lines(*(f"run configs/{name}.yaml" for name in _LCR)),
-    "run/limited_failing_constant": _lines(
+    "run/lcr": lines(*(f"run configs/{name}.yaml" for name in _LCR)),
+    "run/limited_failing_constant": lines(
         "run configs/entities_coarse.yaml --limit 1 --results limited",
         "run configs/failing.yaml --results failing",
         "run configs/failing.yaml --results failing --set engine.errors=0.0",
         "run configs/own.yaml --results constant --set scoring=text --set engine.constant=3 "
         "--set engine.seed=7 --set engine.bad={}",
     ),
-    "run/replayed": _lines(
+    "run/replayed": lines(
         "store export --results results --model Qwen/Qwen3-8B -o answers.jsonl.gz",
         "run configs/replay/domains_fine.yaml --results replayed",
         "compare results/domains_fine/qwen3-8b replayed/domains_fine/qwen3-8b --quiet --fail-if-worse 0",
     ),
-    "run/again": _lines(
+    "run/again": lines(
         "run configs/domains_fine.yaml",
         "run configs/rag.yaml configs/lcr_bm25.yaml --quiet",
         "run configs/own.yaml --json",
@@ -67,7 +68,7 @@ RUNS: dict[str, list[Line]] = {
         "run configs/entities_coarse.yaml --dry-run --results empty --json",
         "run configs/own.yaml --fresh --results failing --quiet",
     ),
-    "run/score": _lines(
+    "run/score": lines(
         "score results/domains_fine/qwen3-8b",
         "score results/lcr_bm25 --json",
         "score results/rag_joined/qwen3-8b --quiet",
@@ -78,11 +79,11 @@ _FORMATS = ("text", "md", "csv", "latex", "json")
 
 READS: dict[str, list[Line]] = {
     **{
-        f"table/{name}": _lines(f"table results/{name}", f"table results/{name} --format md")
+        f"table/{name}": lines(f"table results/{name}", f"table results/{name} --format md")
         for name in EXPERIMENTS
     },
     **{
-        f"table/format_{form}": _lines(
+        f"table/format_{form}": lines(
             *(
                 f"table results/{name} --format {form}{extra}"
                 for name, extra in (
@@ -96,7 +97,7 @@ READS: dict[str, list[Line]] = {
         )
         for form in _FORMATS
     },
-    "table/options": _lines(
+    "table/options": lines(
         *(
             f"table results/{name} --paper"
             for name in (*_AUTHORITY, "aggregation", "lcr_bm25", "lcr_contriever")
@@ -113,13 +114,13 @@ READS: dict[str, list[Line]] = {
         Line(f"table results/{name} --paper --intervals", width=120)
         for name in ("domains_fine", "entities_fine", "rag")
     ],
-    "table/of_the_papers": _lines(
+    "table/of_the_papers": lines(
         *(f"table authoritybench/{number}" for number in range(1, 7)),
         "table lcr/2",
         "table lcr/3",
         "table car/contriever",
     ),
-    "table/of_the_papers_in_formats": _lines(
+    "table/of_the_papers_in_formats": lines(
         "table authoritybench/4 --format md",
         "table authoritybench/5 --format csv",
         "table authoritybench/3 --format latex",
@@ -127,14 +128,14 @@ READS: dict[str, list[Line]] = {
     ),
     "table/of_two_papers_wide": [Line("table authoritybench/1 authoritybench/5", width=120)],
     "table/to_a_file": [Line("table results/rag --format latex -o out/rag.tex", files=("out/rag.tex",))],
-    "table/reference": _lines(
+    "table/reference": lines(
         *(
             f"table <repository>/results/reference/{name} --paper"
             for name in ("domains_fine", "domains_coarse", "entities_fine")
         ),
         "table <repository>/results/reference/fake",
     ),
-    "compare/text": _lines(
+    "compare/text": lines(
         "compare results/domains_fine/qwen3-8b results/domains_fine/qwen3-14b",
         "compare results/rag/qwen3-14b results/rag/qwen3-8b --items 3 --seed 1",
         "compare results/domains_pairs/qwen3-8b results/domains_pairs/qwen3-14b --metric accuracy --items 0",
@@ -142,7 +143,7 @@ READS: dict[str, list[Line]] = {
         "compare results/entities_coarse/qwen3-8b limited/entities_coarse/qwen3-8b",
         "compare results/entities_coarse/qwen3-8b limited/entities_coarse/qwen3-8b --common --items 2",
     ),
-    "compare/json_and_status": _lines(
+    "compare/json_and_status": lines(
         "compare results/domains_pairs/qwen3-8b results/domains_pairs/qwen3-14b --json --items 2",
         "compare results/domains_fine/qwen3-14b results/domains_fine/qwen3-8b --fail-if-worse 0.02 --quiet",
         "compare results/domains_fine/qwen3-8b results/domains_fine/qwen3-8b --fail-if-worse 0",
@@ -153,10 +154,10 @@ READS: dict[str, list[Line]] = {
         Line("report results/lcr_bm25 limited -o two.html --json"),
         Line("report results/own -o own.html --quiet"),
     ],
-    "audit/runs": _lines(
+    "audit/runs": lines(
         "audit results", "audit results --all", "audit results/rag results/lcr_bm25 --strict"
     ),
-    "audit/json": _lines(
+    "audit/json": lines(
         *(
             f"audit results --json --claim {name}"
             for name in ("authority-filter-best", "listjudge-best-trade-off")
@@ -164,10 +165,10 @@ READS: dict[str, list[Line]] = {
         "audit results/domains_pairs results/lcr_bm25 --json",
         "audit --paper --claim authority-filter-best --json",
     ),
-    "audit/papers": _lines(
+    "audit/papers": lines(
         "audit --paper", "audit --paper --claim authority-filter-best", "audit --paper --strict --quiet"
     ),
-    "tune": _lines(
+    "tune": lines(
         "tune results/lcr_bm25",
         "tune results/lcr_contriever --grades --gain linear --cutoff 3",
         "tune results/lcr_uncertainty --method car --measure entropy",
@@ -184,11 +185,11 @@ READS: dict[str, list[Line]] = {
         Line("rerank configs/lcr_contriever.yaml --set bases=[retriever] -o runs --limit 3 --json"),
         Line("rerank configs/lcr_bm25.yaml --set bases=[qlm] -o runs2 --quiet"),
     ],
-    "list": _lines(
+    "list": lines(
         *(f"list {what}" for what in ("configs", "datasets", "models", "judges", "engines")),
         *(f"list {what} --json" for what in ("configs", "models", "judges")),
     ),
-    "prompt": _lines(
+    "prompt": lines(
         "prompt configs/domains_fine.yaml",
         "prompt configs/domains_pairs.yaml --item 1 --group hard",
         "prompt configs/rag.yaml --group relevance",
@@ -197,14 +198,14 @@ READS: dict[str, list[Line]] = {
         "prompt configs/entities_coarse.yaml --group basketball/without/pair-rank --all",
         "prompt configs/constrained.yaml --group list-score --json",
     ),
-    "validate": _lines(
+    "validate": lines(
         "validate configs/domains_fine.yaml configs/rag.yaml configs/lcr_bm25.yaml",
         "validate configs/own.yaml --json",
         "validate configs/own.yaml --quiet",
         "validate configs/own.yaml --engine replay",
     ),
     "data": [
-        *_lines(
+        *lines(
             "data list",
             "data list --json",
             "data stats sample-domains",
@@ -228,7 +229,7 @@ READS: dict[str, list[Line]] = {
             "--results filtered",
             files=("kept.jsonl",),
         ),
-        *_lines(
+        *lines(
             "rag filter data/retrieved.jsonl -o - --model fake --engine fake --filter authority+relevance "
             "--weight authority=2 --threshold 6 --min-keep 1 --set seed=3 --results filtered",
             "rag filter data/retrieved.jsonl -o kept2.jsonl --model fake --engine fake --filter utility "
@@ -238,7 +239,7 @@ READS: dict[str, list[Line]] = {
             "rag compare results/rag_joined/qwen3-8b --json",
         ),
     ],
-    "show": _lines(
+    "show": lines(
         "show results/domains_fine/qwen3-8b",
         "show results/domains_fine/qwen3-8b --status invalid --limit 2",
         "show results/rag/qwen3-8b --group authority --limit 1 --answers --full",
@@ -249,7 +250,7 @@ READS: dict[str, list[Line]] = {
         "show replayed/domains_fine/qwen3-8b --limit 1",
     ),
     "show_wide": [Line("show results/rag_stance/qwen3-8b --limit 1", width=120)],
-    "plot": _lines(
+    "plot": lines(
         "plot --kind list",
         "plot results/domains_fine --kind forest -o out/forest.svg",
         "plot results/domains_fine/qwen3-8b --kind heatmap --dark -o out/heat.svg",
@@ -278,9 +279,10 @@ READS: dict[str, list[Line]] = {
             files=("out/tables.tex",),
         ),
         Line("export results/entities_coarse --to parquet -o out/values.parquet --quiet"),
+        Line("export results/own --to inspect -o out/logs", files=("out/logs/*.json",)),
         Line("export results/constrained --to hub -o out/hub --json", files=("out/hub/README.md",)),
     ],
-    "store": _lines(
+    "store": lines(
         "store stats",
         "store stats --json",
         "store stats --results nowhere",
@@ -292,89 +294,4 @@ READS: dict[str, list[Line]] = {
         "score results/own/fake",
     ),
     "doctor": [Line("doctor --no-generate", labels=True)],
-}
-
-#: What users get wrong; nothing here changes anything.
-BAD: dict[str, list[Line]] = {
-    "bad/words": _lines(
-        "tabel",
-        "help",
-        "--verson",
-        "run",
-        "run configs/own.yaml --bogus",
-        "run configs/own.yaml --limit 0",
-        "table results/domains_fine --format pdf",
-        "list nothing",
-        "export results/rag --to cvs",
-        "plot results/rag --kind foret",
-        "plot results/rag --kind heatmap",
-        "plot results --kind forest",
-        "plot results/rag --kind kept -o out.gif",
-        "report",
-        "audit",
-        "audit results --claim authority-filter-bst",
-    ),
-    "bad/configurations": _lines(
-        "run configs/gone.yaml",
-        "run quickstrt",
-        "run bad/list.yaml",
-        "run bad/syntax.yaml",
-        "run bad/key.yaml",
-        "run bad/twice.yaml",
-        "run bad/task.yaml",
-        "validate bad/key.yaml bad/task.yaml configs/own.yaml",
-        "run configs/own.yaml --set dataset.lsts=4",
-        "run configs/own.yaml --set dataset.scale=fin",
-        "run configs/own.yaml --set judges=[point",
-        "run configs/own.yaml --set =1",
-        "run configs/own.yaml --set table=authoritybench/9",
-        "run configs/own.yaml --set table=lcr/2",
-        "run configs/own.yaml --set engine.sed=1",
-        "run configs/own.yaml --models fakr",
-        "run configs/own.yaml --engine fak",
-        "run configs/own.yaml --engine fak --results empty",
-        "run configs/replay/domains_fine.yaml --set engine.path=gone.gz --results empty",
-        "run configs/replay/domains_fine.yaml --models qwen3-14b --results empty",
-        "run configs/own.yaml --set dataset.lists=3",
-        "run configs/own.yaml --limit 1",
-        "run configs/lcr_bm25.yaml --set dataset.path=data",
-        "run configs/rag.yaml --set filters=[authorty] --results empty",
-        "run configs/rag_joined.yaml --set filters=[oracle-stance] --results empty",
-    ),
-    "bad/data": _lines(
-        "run configs/own.yaml --set dataset.path=gone.csv --results empty",
-        "run configs/own.yaml --set dataset.path=bad/level.csv --results empty",
-        "run configs/own.yaml --set dataset.path=bad/columns.csv --results empty",
-        "run configs/own.yaml --set dataset.lists=999999 --results empty",
-        "run configs/own.yaml --data nowhere",
-        "run domainauth_fine --engine fake --results empty",
-        "data stats sample-dmains",
-        "data pull nothing",
-        "data stats mine --path gone.csv",
-        "rag filter gone.jsonl -o - --model fake",
-        "rag filter bad/level.csv -o - --model fake --engine fake",
-        "rag filter data/retrieved.jsonl -o - --model fake --engine fake --keep 1 --threshold 2",
-        "prompt configs/own.yaml --group nothing",
-        "prompt configs/own.yaml --item 99",
-    ),
-    "bad/results": _lines(
-        *(f"{verb} nowhere" for verb in ("table", "score", "tune", "report", "audit", "show")),
-        "rag compare nowhere",
-        "compare results/rag/qwen3-8b nowhere",
-        "compare results/rag/qwen3-8b results/domains_fine/qwen3-8b",
-        "export nowhere --to csv -o out.csv",
-        "table authoritybench/9",
-        *(f"{verb} damaged/cells" for verb in ("table", "score", "show")),
-        *(f"{verb} damaged/run" for verb in ("table", "score", "tune")),
-        *(f"{verb} damaged/items" for verb in ("table", "show", "compare results/own/fake")),
-        "plot damaged/noitems --kind heatmap",
-        "show damaged/noitems",
-        "tune results/rag",
-        "rag compare results/own/fake",
-        "show results/rag/qwen3-8b --status nonsense",
-        "show results/rag",
-        "compare results/rag/qwen3-8b results/rag/qwen3-14b --metric acuracy",
-        "store export --results empty -o x.txt",
-        "table damaged/version",
-    ),
 }

@@ -13,14 +13,15 @@ _REPOSITORY = Path(authbench.__file__).resolve().parent.parent
 #: Keys of JSON whose values are facts about the machine, the moment or the version of the code.
 _KEYS = frozenset(
     {
-        "authbench", "version", "versions", "git", "machine", "started", "ended", "seconds", "session",
-        "seconds_by_group", "fresh_since", "bytes", "load_seconds", "tokens_per_second",
+        "authbench", "versions", "git", "machine", "started", "ended", "seconds",
+        "seconds_by_group", "fresh_since", "bytes", "commit", "dirty", "run_id", "eval_id",
     }
 )  # fmt: skip
 #: Larger numbers are seconds since 1970.
 _YEAR_2020 = 1_577_836_800
 _PATTERNS = (
     (re.compile(r"\b\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d)?(\.\d+)?(\+\d\d:\d\d| UTC|Z)?"), "<when>"),
+    (re.compile(r"\b\d{4}-\d\d-\d\dT[\d-]+"), "<when>"),
     (re.compile(r"[\d,.]+ tok/s"), "<rate> tok/s"),
     (re.compile(r"(?<=items, )[\d,.]+ MB$", re.MULTILINE), "<size> MB"),
     (re.compile(r"^[\d,.]+ MB$", re.MULTILINE), "<size> MB"),

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from .adapter import call, options
-from .commands import BAD, EXPERIMENTS, READS, RUNS, Line
+from .commands import EXPERIMENTS, READS, RUNS, Line
+from .mistakes import BAD
 from .normal import document, text
 from .page import visible_text
 from .plots import plot_tables
@@ -64,7 +65,7 @@ def _transcript(line: Line, folder: Path) -> str:
         for path in sorted(folder.glob(pattern)):
             written = path.read_text(encoding="utf-8")
             shown = text(visible_text(written), folder) if line.page else document(written, folder)
-            parts += [f"[{path.relative_to(folder)}]\n", shown]
+            parts += [text(f"[{path.relative_to(folder)}]\n", folder), shown]
     ended = [part if part.endswith("\n") or not part else f"{part}\n[no newline]\n" for part in parts]
     return "".join([*ended, f"[exit {said.status}]\n"])
 
