@@ -205,7 +205,10 @@ class _Handler(BaseHTTPRequestHandler):
         for name in sorted(server.refuses):
             if name in body:
                 instead = ". Use 'max_completion_tokens' instead." if name == "max_tokens" else ""
-                self._error(400, f"Unsupported parameter: '{name}'{instead}")
+                if name == "temperature":  # named by a field of the error; the others by its message
+                    self._error(400, "Only the default (1) is supported, as top_p is.", param=name)
+                else:
+                    self._error(400, f"Unsupported parameter: '{name}'{instead}")
                 return
         if body["model"] != server.model:
             self._error(404, f"The model {body['model']} does not exist")
@@ -229,11 +232,11 @@ class _Handler(BaseHTTPRequestHandler):
             200, {"object": "chat.completion", "model": body["model"], "choices": choices, "usage": usage}
         )
 
-    def _error(self, status: int, message: str, retry: bool = False) -> None:
+    def _error(self, status: int, message: str, retry: bool = False, **more: str) -> None:
         headers = {}
         if retry and self.fault_server.retry_after is not None:
             headers["Retry-After"] = self.fault_server.retry_after
-        self._json(status, {"error": {"message": message, "code": status}}, headers)
+        self._json(status, {"error": {"message": message, "code": status, **more}}, headers)
 
     def _json(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
         self._bytes(status, json.dumps(body).encode(), headers)
