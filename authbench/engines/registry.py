@@ -56,7 +56,7 @@ ENGINES: dict[str, EngineSpec] = {
         ABILITIES,
     ),
     "openai": EngineSpec(
-        "authbench.engines.openai",
+        "authbench.engines.openai.engine",
         "OpenAIEngine",
         (),
         None,
