@@ -22,7 +22,7 @@ from authbench.engines.vllm.requests import waiting_place
 from authbench.errors import ConfigError, EngineError
 from authbench.prompts.render import prompt_set
 from authbench.runtime.engine import Engine
-from authbench.runtime.messages import Request, Sampling, user
+from authbench.runtime.messages import Constraint, Request, Sampling, user
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(1000)]
 
@@ -45,7 +45,7 @@ class TestContract(EngineContract):
 
     @pytest.fixture
     def failing(self) -> Request:
-        return user("word " * 4000, Sampling(5))
+        return user("Say something.", Sampling(5), constraint=Constraint("regex", "([a-z"))
 
 
 def test_the_prompt_has_one_begin_token_and_the_template(loaded: VllmEngine) -> None:
@@ -97,6 +97,12 @@ def test_a_target_is_scored_as_the_sum_over_its_tokens(loaded: VllmEngine) -> No
     values = [response.samples[0].target_logprob for response in ask(loaded, prompt, whole, wrong)]
     assert all(value is not None and value < 0 for value in values)
     assert values[0] > values[1] > values[2]  # type: ignore[operator]
+
+
+def test_a_prompt_that_does_not_fit_is_refused(loaded: VllmEngine) -> None:
+    (job,) = jobs_for(loaded, [user("word " * 4000, Sampling(5))])
+    error = finish(loaded, [job])[job.number].error
+    assert error and "do not fit the context of 2048" in error
 
 
 def test_a_label_of_several_tokens_is_refused(loaded: VllmEngine) -> None:

@@ -57,7 +57,7 @@ class StepDriver:
                 return
 
     def add(self, name: str, tokens: list[int], parameters: Any) -> None:
-        """Hand a request over. A request that vLLM refuses is a `ValueError`, here or out of `step`."""
+        """Hand a request over. vLLM's refusal is raised, or comes out of `step`."""
         self._engine.add_request(name, _prompt(tokens), parameters, lora_request=self._lora)
 
     def step(self) -> Iterator[tuple[str, Any]]:

@@ -53,9 +53,6 @@ _LEAST_LENGTH, _LENGTH_GRAIN, _LENGTH_SLACK = 1024, 512, 32
 #: Bytes of the KV cache without a GPU, where neither a setting nor vLLM's own variable says otherwise.
 _CPU_CACHE = 4 * 2**30
 
-#: What vLLM raises where one request alone is at fault.
-_REFUSALS = (ValueError, TypeError, NotImplementedError)
-
 
 class VllmEngine(Engine):
     """vLLM, driven from `completions`, so that every finished answer is given at once.
@@ -216,13 +213,14 @@ class VllmEngine(Engine):
 
     def _advance(self) -> list[tuple[str, Any]]:
         """Hand over what there is room for, and let vLLM go on for a moment; what finished."""
+        driver = self._driver
+        if driver is None:
+            raise EngineError("the vllm engine is not loaded")
         started = time.monotonic()
         try:
-            if self._driver is None:
-                raise RuntimeError("it is not loaded")
             if self._waiting:
-                self._hand_over(self._driver)
-            return list(self._driver.step()) if self._running else []
+                self._hand_over(driver)
+            return list(driver.step()) if self._running else []
         except Exception as error:
             raise explain(error, "run", self._gpu, self._log) from error
         finally:
@@ -237,7 +235,9 @@ class VllmEngine(Engine):
             number = prepared.job.number
             try:
                 driver.add(str(number), prepared.tokens, requests.parameters(prepared))
-            except _REFUSALS as error:
+            except Exception as error:
+                if not requests.is_refusal(error):
+                    raise
                 self._refused.append(_refusal(number, error))
                 continue
             self._running[number] = (prepared, time.monotonic())
@@ -245,9 +245,9 @@ class VllmEngine(Engine):
 
     def _complete(self, prepared: Prepared, submitted: float, output: Any, now: float) -> Completion:
         number = prepared.job.number
-        if isinstance(output, _REFUSALS):
-            return _refusal(number, output)
         if isinstance(output, Exception):
+            if requests.is_refusal(output):
+                return _refusal(number, output)
             raise explain(output, "run", self._gpu, self._log) from output
         response = requests.to_response(prepared, output, now - submitted)
         if isinstance(response, str):

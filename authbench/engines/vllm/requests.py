@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,12 @@ _LENGTH_STEP = 1.25
 
 class RequestError(ValueError):
     """A request that cannot be asked; the message is for the job's `Completion.error`."""
+
+
+def is_refusal(error: object) -> bool:
+    """Whether it is vLLM's complaint about one request alone, and not the death of its engine."""
+    client_error = getattr(sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError)
+    return isinstance(error, (client_error, ValueError, TypeError, NotImplementedError))
 
 
 @dataclass(frozen=True, slots=True)
