@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
@@ -27,10 +27,13 @@ from authbench.data.corpus import WEB, Corpus, Entry, Number, level_entries, rea
 from authbench.data.download import NotThere
 from authbench.data.fetch import FileRecord, Places, fetch, known_absent, local, own_file
 from authbench.data.levels import Scale, get_scale
-from authbench.data.official import Reader, read_lists, read_pairs
+from authbench.data.official import OfficialFile
 from authbench.data.records import ListItem, PairItem, Source
 from authbench.data.sampling import level_counts
 from authbench.errors import ConfigError, DataError, did_you_mean
+
+Lists = Mapping[str, tuple[ListItem, ...]]
+Pairs = Mapping[str, tuple[PairItem, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,8 @@ class AuthorityData:
     scale: Scale
     family: Family
     domains: Mapping[str, tuple[Source, ...]]
-    lists: Mapping[str, tuple[ListItem, ...]]
-    pairs: Mapping[str, tuple[PairItem, ...]]
+    lists: Lists
+    pairs: Pairs
     files: tuple[FileRecord, ...]
     dropped: Mapping[str, int]
     has_text: bool
@@ -107,101 +110,96 @@ def load_authority(
     if entry.parts:
         if need_text:
             raise ConfigError(f"dataset '{name}' has no web page text; set context: [without]")
-        parts = [
-            load_authority(part, scale, seed=seed, columns=columns, places=places) for part in entry.parts
-        ]
-        return _joined(name, parts, domains)
+        return _joined(
+            name,
+            [load_authority(p, scale, seed=seed, columns=columns, places=places) for p in entry.parts],
+            domains,
+        )
     if entry.kind != "authority":
         raise ConfigError(f"dataset.name: '{name}' is {_kinds(entry)}, and this task needs authority labels")
     if need_text and not entry.has_text:
         raise ConfigError(f"dataset '{name}' has no web page text; set context: [without]")
-    build = _Build(entry, wanted, seed, {**entry.columns, **fixed}, domains, need_text, places)
-    return build.load()
+    return _Load(entry, wanted, seed, {**entry.columns, **fixed}, need_text, places).run(domains)
 
 
 @dataclass(slots=True)
-class _Build:
-    """One load of a data set of the catalogue."""
+class _Load:
+    """One load of a data set of the catalogue: what was asked for, and what has been read so far."""
 
     entry: Dataset
     scale: Scale
     seed: int
     columns: Mapping[str, str]
-    domains: Sequence[str] | None
     need_text: bool
     places: Places
+    files: list[FileRecord] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
 
-    def load(self) -> AuthorityData:
+    def run(self, domains: Sequence[str] | None) -> AuthorityData:
         specs = self._choose("corpus")
         in_files = [spec.domain for spec in specs if spec.domain]
         if in_files:
-            _check_domains(self.domains, in_files)
-            specs = [spec for spec in specs if self.domains is None or spec.domain in self.domains]
-        files: list[FileRecord] = []
-        dropped: Counter[str] = Counter()
+            _check_domains(domains, in_files)
+            specs = [spec for spec in specs if domains is None or spec.domain in domains]
         sources: dict[str, tuple[Source, ...]] = {}
         for spec in specs:
-            files.append(fetch(self.entry, spec, self.places))
-            corpus = self._read(spec, files[-1].location)
-            for domain, entries in _picked(corpus, None if in_files else self.domains):
-                sampled = self._sample(entries, spec, domain, corpus)
-                sources[domain] = level_entries(corpus, sampled, self.scale)
-            dropped.update(corpus.dropped)
-        extra = self._official(sources, files, dropped) if WEB in sources else ({}, {})
-        return _finish(self.entry.name, self.scale, self.entry.family, sources, extra, files, dropped)
+            corpus = self._read(spec)
+            for domain, entries in _picked(corpus, None if in_files else domains):
+                sources[domain] = level_entries(corpus, self._sample(entries, spec, domain), self.scale)
+            self.dropped.update(corpus.dropped)
+        official = self._official(sources[WEB]) if WEB in sources else ({}, {})
+        return _finish(
+            self.entry.name, self.scale, self.entry.family, sources, official, self.files, self.dropped
+        )
 
     def _choose(self, role: str) -> list[FileSpec]:
         """The files of a role on the scale: with text if it is needed, else without if there are such."""
         specs = self.entry.select(role, scale=self.scale.name)
-        fitting = [spec for spec in specs if spec.text == self.need_text]
-        return fitting or list(specs)
+        return [spec for spec in specs if spec.text == self.need_text] or list(specs)
 
-    def _read(self, spec: FileSpec, path: Path) -> Corpus:
+    def _read(self, spec: FileSpec) -> Corpus:
+        self.files.append(fetch(self.entry, spec, self.places))
         return read_corpus(
-            path,
+            self.files[-1].location,
             self.columns,
             family=self.entry.family,
             rule=self.entry.levels,
             group=spec.domain,
             coarse=spec.scale == "coarse",
             need_text=self.need_text,
+            hub=self.entry.hub is not None,
         )
 
-    def _sample(self, entries: list[Entry], spec: FileSpec, domain: str, corpus: Corpus) -> list[Entry]:
+    def _sample(self, entries: list[Entry], spec: FileSpec, domain: str) -> list[Entry]:
         if spec.sample is None or len(entries) <= spec.sample:
             return entries
-        corpus.dropped["not sampled"] += len(entries) - spec.sample
+        self.dropped["not sampled"] += len(entries) - spec.sample
         random = Random(f"{self.seed}/{self.entry.name}/{domain}/corpus")
         return [entries[index] for index in sorted(random.sample(range(len(entries)), spec.sample))]
 
-    def _official(
-        self, sources: Mapping[str, tuple[Source, ...]], files: list[FileRecord], dropped: Counter[str]
-    ) -> tuple[dict[str, tuple[ListItem, ...]], dict[str, tuple[PairItem, ...]]]:
-        online = files[0].where in {"cache", "network"}
-        by_name = {source.name.casefold(): source for source in sources[WEB]}
+    def _official(self, sources: Sequence[Source]) -> tuple[Lists, Pairs]:
+        online = self.files[0].where in {"cache", "network"}
+        by_name = {source.name.casefold(): source for source in sources}
         lists: dict[str, tuple[ListItem, ...]] = {}
         pairs: dict[str, tuple[PairItem, ...]] = {}
         for spec in [*self._choose("lists")[:1], *self._choose("pairs")]:
             record = self._optional(spec, online)
             if record is None:
                 continue
-            files.append(record)
+            self.files.append(record)
             number: Number = "coarse_level" if spec.scale == "coarse" else "level"
-            reader = Reader(by_name, self.scale, number, self.need_text)
+            reader = OfficialFile(record.location, self.columns, by_name, self.scale, number, self.need_text)
             if spec.difficulty is None:
-                lists[WEB], left_out = read_lists(record.location, self.columns, reader, WEB)
-                dropped["official lists"] += left_out
+                lists[WEB], left_out = reader.lists(WEB)
+                self.dropped["official lists"] += left_out
             else:
-                pairs[spec.difficulty], left_out = read_pairs(
-                    record.location, self.columns, reader, WEB, spec.difficulty
-                )
-                dropped[f"official {spec.difficulty} pairs"] += left_out
+                pairs[spec.difficulty], left_out = reader.pairs(WEB, spec.difficulty)
+                self.dropped[f"official {spec.difficulty} pairs"] += left_out
         return lists, pairs
 
     def _optional(self, spec: FileSpec, online: bool) -> FileRecord | None:
-        if not online and local(spec, self.places) is None:
-            return None
-        if known_absent(self.entry, spec, self.places):
+        """The file, where it is present: on this machine, or on the hub if the corpus came from there."""
+        if local(spec, self.places) is None and (not online or known_absent(self.entry, spec, self.places)):
             return None
         try:
             return fetch(self.entry, spec, self.places)
@@ -270,7 +268,7 @@ def _finish(
     scale: Scale,
     family: Family,
     sources: Mapping[str, tuple[Source, ...]],
-    official: tuple[Mapping[str, tuple[ListItem, ...]], Mapping[str, tuple[PairItem, ...]]],
+    official: tuple[Lists, Pairs],
     files: Sequence[FileRecord],
     dropped: Mapping[str, int],
 ) -> AuthorityData:

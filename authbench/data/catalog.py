@@ -40,6 +40,7 @@ class FileSpec:
         shipped: True if the file comes with authbench (`path` is then below the shipped `data` folder).
         size: bytes, or None where upstream does not say.
         sha256: hexadecimal digest, or None where upstream does not say.
+        etag: of a file of the hub, the hash that the hub lists, see `hub.HubFile`.
         rows: records in the file, or None.
         domain: for entities, the domain that the file is of.
         scale: the scale of its labels ("fine" or "coarse"); None: raw values or fine labels.
@@ -57,6 +58,7 @@ class FileSpec:
     shipped: bool = False
     size: int | None = None
     sha256: str | None = None
+    etag: str | None = None
     rows: int | None = None
     domain: str | None = None
     scale: str | None = None

@@ -1,4 +1,8 @@
-"""Reading records from JSONL, JSON, CSV and TSV files, with the file and line in every error."""
+"""Reading records from data files, with the file and line in every error.
+
+A user's own text files are read with the standard library, which starts at once and knows the line of a
+mistake. Parquet files and files of the hub are read through `datasets`.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,18 @@ from typing import Any
 
 from authbench.errors import DataError
 
-#: A record and where it stands: (line of the file, or position in a JSON array, counted from 1; the record).
+#: A record and where it stands: (line of the file or position among the records, counted from 1; record).
 Row = tuple[int, dict[str, Any]]
 
 
-def read_rows(path: Path) -> Iterator[Row]:
-    """The records of a file, its kind told by its name: .csv, .tsv, .json (an array), else one object a line.
+def read_rows(path: Path, *, hub: bool = False) -> Iterator[Row]:
+    """The records of a file, its kind told by its name: .csv, .tsv, .parquet, .json (an array), else JSONL.
 
-    Blank lines are skipped, and a byte order mark is ignored. An array in place of an object is taken as
-    `{"items": [...]}`.
+    Blank lines are skipped, and a byte order mark is ignored.
+
+    Args:
+        hub: a file of the hub (JSON, JSONL or Parquet): every record has all columns, None where it has no
+            value.
 
     Raises:
         DataError: not readable, not UTF-8, not JSON, a record that is no object, or a CSV file without a
@@ -26,7 +33,9 @@ def read_rows(path: Path) -> Iterator[Row]:
     """
     kind = path.suffix.lower()
     try:
-        if kind in {".csv", ".tsv"}:
+        if hub or kind == ".parquet":
+            yield from _read_with_datasets(path, "parquet" if kind == ".parquet" else "json")
+        elif kind in {".csv", ".tsv"}:
             yield from _read_table(path, "\t" if kind == ".tsv" else ",")
         elif kind == ".json":
             yield from _read_array(path)
@@ -36,6 +45,23 @@ def read_rows(path: Path) -> Iterator[Row]:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not UTF-8 text ({error.reason} at byte {error.start})") from error
+
+
+def _read_with_datasets(path: Path, kind: str) -> Iterator[Row]:
+    size = path.stat().st_size
+    if not size:
+        return
+    import datasets
+    import pyarrow
+
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what goes wrong is said below
+    # Columns get their types from the first chunk, and one that is empty there could hold nothing later on.
+    options = {"chunksize": size + 1} if kind == "json" else {}
+    try:
+        rows = datasets.load_dataset(kind, data_files=str(path), split="train", streaming=True, **options)
+        yield from enumerate(rows, 1)
+    except (pyarrow.ArrowException, datasets.exceptions.DatasetsError, ValueError, TypeError) as error:
+        raise DataError(f"{path}: datasets cannot read it ({error})") from error
 
 
 def _read_lines(path: Path) -> Iterator[Row]:
@@ -72,14 +98,12 @@ def _read_table(path: Path, delimiter: str) -> Iterator[Row]:
             for record in reader:
                 if None in record:
                     raise DataError(f"{path}, line {reader.line_num}: more fields than the header has")
-                yield reader.line_num, dict(record)
+                yield reader.line_num, record
         except csv.Error as error:
             raise DataError(f"{path}, line {reader.line_num}: not CSV ({error})") from error
 
 
 def _object(path: Path, place: str, record: object) -> dict[str, Any]:
-    if isinstance(record, list):  # a list or pair may stand on its line as it is
-        return {"items": record}
     if not isinstance(record, dict):
         raise DataError(f"{path}, {place}: a JSON object is needed, not {type(record).__name__}")
     return record
