@@ -14,8 +14,8 @@ from typing import Any
 
 from authbench.errors import ConfigError, DataError, did_you_mean
 from authbench.paths import cache_dir
+from authbench.retrieval.corpora import Corpus
 from authbench.retrieval.indexfolder import damage, keep, key_of
-from authbench.retrieval.passages import Corpus
 from authbench.retrieval.runfile import Hit, Run
 from authbench.retrieval.topk import best_positions, hits_of
 
@@ -58,22 +58,18 @@ class Bm25Index:
     def search(self, queries: Mapping[str, str], depth: int) -> Run:
         """The `depth` best documents of each query, only those that share a term with it.
 
-        A document with the query's own identifier is left out (ArguAna). Equal scores keep the order of
-        the corpus. A query that matches nothing has an empty ranking.
+        Equal scores keep the order of the corpus. A query that matches nothing has an empty ranking.
         """
-        rankings: dict[str, tuple[Hit, ...]] = {}
-        for query, text in queries.items():
-            rankings[query] = self._search_one(query, text, depth)
-        return Run(rankings)
+        tokens = zip(queries, _tokens(list(queries.values()), self._settings), strict=True)
+        return Run({query: self._search_one(row, depth) for query, row in tokens})
 
-    def _search_one(self, query: str, text: str, depth: int) -> tuple[Hit, ...]:
-        tokens = _tokens([text], self._settings)[0]
+    def _search_one(self, tokens: list[str], depth: int) -> tuple[Hit, ...]:
         if not tokens:
             return ()
         scores = self._retriever.get_scores(tokens)
-        best = best_positions(scores, depth + 1)  # one more, for the query's own document
+        best = best_positions(scores, depth)
         best = best[scores[best] > 0]
-        return hits_of(query, self._documents, scores[best], best, depth)
+        return hits_of(self._documents, scores[best], best)
 
 
 def open_index(corpus: Corpus, settings: Bm25Settings | None = None, folder: Path | None = None) -> Bm25Index:

@@ -11,9 +11,9 @@ from authbench.data.catalog import Dataset, catalog
 from authbench.data.fetch import FileRecord, Places, fetch, local, own_file
 from authbench.errors import ConfigError, DataError, did_you_mean
 from authbench.retrieval.collections import Collection, beir_folder, from_files, from_ranking_file
+from authbench.retrieval.corpora import is_corpus_file
 from authbench.retrieval.cranfield import from_cranfield
 from authbench.retrieval.irdatasets import NAMES, from_ir_datasets
-from authbench.retrieval.passages import is_corpus_file
 
 
 def load_collection(

@@ -41,6 +41,21 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
         raise DataError(f"{path}: {error.strerror or error}") from None
 
 
+class Lines:
+    """A text file as ir-measures' readers take it; `number` is that of the line given last."""
+
+    read = None  # having it is what tells a reader that this is an open file, and no path
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.number = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for number, line in numbered_lines(self.path):
+            self.number = number
+            yield line
+
+
 def _unpacked(path: Path) -> gzip.GzipFile | io.BufferedReader:
     return gzip.GzipFile(path, "rb") if path.suffix == ".gz" else path.open("rb")
 

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas
 import pytest
@@ -211,7 +212,7 @@ def test_no_network(monkeypatch: pytest.MonkeyPatch, tmp_cache: Path) -> None:
 
 
 def test_records_of_hub_files_in_every_shape(tmp_path: Path) -> None:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"domains": {"a.org": 0, "b.org": 9}, "label": None},
         {"domains": {"c.org": "1"}, "docs": [{"label": 7}, {"label": "x", "url": "u"}]},
     ]

