@@ -20,7 +20,7 @@ from authbench.errors import ConfigError, DataError
 from authbench.paths import cache_dir
 from authbench.retrieval.checkpoints import fingerprint, load, locate, require
 from authbench.retrieval.corpora import Corpus
-from authbench.retrieval.indexfolder import damage, finish, key_of
+from authbench.retrieval.indexfolder import damage, finish, place_of
 from authbench.retrieval.runfile import Run
 from authbench.retrieval.topk import best_positions, hits_of
 
@@ -187,7 +187,7 @@ def open_dense_index(
     settings = settings or DenseSettings()
     require("sentence_transformers")
     facts = {"index": "dense", "corpus": corpus.digest, **settings.identity()}
-    place = (folder or cache_dir("indexes")) / f"dense-{key_of(facts)}"
+    place = place_of("dense", facts, folder or cache_dir("indexes"))
     encoder = Encoder(settings)
     note = None
     if place.exists():
