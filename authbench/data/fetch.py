@@ -133,12 +133,6 @@ def expected(dataset: Dataset, spec: FileSpec, places: Places) -> FileSpec:
     return replace(spec, size=listed.size, sha256=listed.sha256, etag=listed.etag)
 
 
-def known_absent(dataset: Dataset, spec: FileSpec, places: Places) -> bool:
-    """True if this machine knows what the hub lists, and the file is not among it."""
-    listed = hub.known_listing(dataset.hub, places.cache) if dataset.hub else None
-    return listed is not None and spec.hub not in listed
-
-
 def check(dataset: Dataset, spec: FileSpec, where: Where, path: Path, *, fresh: bool = False) -> FileRecord:
     """A file's record, if its size and hash are the expected ones, as far as they are known.
 
