@@ -30,7 +30,7 @@ from authbench.data.fetch import FileRecord, Places, fetch, local, own_file
 from authbench.data.levels import Scale, get_scale
 from authbench.data.official import OfficialFile
 from authbench.data.records import ListItem, PairItem, Source
-from authbench.data.sampling import level_counts
+from authbench.data.sampling import by_level
 from authbench.errors import ConfigError, DataError, did_you_mean
 
 T = TypeVar("T")
@@ -68,7 +68,7 @@ class AuthorityData:
 
     def counts(self, domain: str) -> tuple[int, ...]:
         """How many sources of a domain each level has, lowest level first."""
-        return level_counts(self.domains[domain], self.scale.levels)
+        return tuple(map(len, by_level(self.domains[domain], self.scale.levels)))
 
 
 def load_authority(
