@@ -10,6 +10,7 @@ import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from authbench.errors import DataError
@@ -57,8 +58,10 @@ def _read_with_datasets(path: Path, kind: str) -> Iterator[Row]:
     datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # what goes wrong is said below
     # Columns get their types from the first chunk, and one that is empty there could hold nothing later on.
     options = {"chunksize": size + 1} if kind == "json" else {}
+    source = {"path": kind, "data_files": str(path), "split": "train", "streaming": True, **options}
     try:
-        rows = datasets.load_dataset(kind, data_files=str(path), split="train", streaming=True, **options)
+        with TemporaryDirectory() as folder:  # for a lock that a streamed file has no use for
+            rows = datasets.load_dataset(cache_dir=folder, **source)
         yield from enumerate(rows, 1)
     except (pyarrow.ArrowException, datasets.exceptions.DatasetsError, ValueError, TypeError) as error:
         raise DataError(f"{path}: datasets cannot read it ({error})") from error
