@@ -90,10 +90,10 @@ def load_authority(
         seed: of the sample that a corpus is, where it is one.
         columns: role -> column, over the catalogue's; roles are those of `authbench.data.columns`.
         domains: which domains of entities to load; None: all.
-        path: a CSV, TSV, JSON or JSONL file with a name column and either a level (0 to 10; 10 is dropped,
-            and neighbours are merged for coarse), a coarse_level (0 to 4) or a value (positive, levelled by
-            the log-space rule), and perhaps text. With a domain column beside an entity or name column it
-            holds entities.
+        path: a CSV, TSV, Parquet, JSON or JSONL file with a name column and either a level (0 to 10; 10 is
+            dropped, and neighbours are merged for coarse), a coarse_level (0 to 4) or a value (positive,
+            levelled by the log-space rule), and perhaps text. With a domain column beside an entity or name
+            column it holds entities.
         need_text: leave out sources without web page text, and count them.
         places: where to look; None: as the environment says.
 
@@ -174,7 +174,6 @@ class _Load:
                 group=spec.domain,
                 coarse=spec.scale == "coarse",
                 need_text=self.need_text,
-                hub=entry.hub is not None,
             )
             for domain, entries in _picked(corpus.entries, domains).items():
                 sampled = self._sample(entries, spec.sample, f"{entry.name}/{domain}")

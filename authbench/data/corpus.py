@@ -74,7 +74,6 @@ def read_corpus(
     group: str | None = None,
     coarse: bool = False,
     need_text: bool = False,
-    hub: bool = False,
 ) -> Corpus:
     """Read a corpus file.
 
@@ -85,7 +84,6 @@ def read_corpus(
         group: the domain of all entries, if the file has no column for it.
         coarse: the labels are on the coarse scale.
         need_text: leave out (and count) entries without text.
-        hub: see `read_rows`.
 
     Names are stripped of surrounding blanks. Of several records of one name in a domain the first is kept and
     the others are counted (web domains: whatever their case). Records without a name or a number are counted.
@@ -93,7 +91,7 @@ def read_corpus(
     Raises:
         DataError: no records, columns that cannot be found, a label or value that is no number.
     """
-    rows = read_rows(path, hub=hub)
+    rows = read_rows(path)
     first = next(rows, None)
     if first is None:
         raise DataError(f"{path}: no records")

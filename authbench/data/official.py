@@ -82,7 +82,7 @@ class OfficialFile:
 
     def _records(self) -> Iterator[tuple[str, Columns, dict[str, Any]]]:
         columns: Columns | None = None
-        for number, record in read_rows(self.path, hub=True):
+        for number, record in read_rows(self.path):
             columns = columns or Columns(str(self.path), list(record), self.fixed)
             yield f"{self.path}, line {number}", columns, record
 

@@ -85,7 +85,7 @@ def load_questions(
     places = places or Places.from_environment()
     spec = _one_file(entry, places)
     columns = {**entry.columns, **fixed}
-    return _read(fetch(entry, spec, places), columns, limit, entry.question == "claim", entry.hub is not None)
+    return _read(fetch(entry, spec, places), columns, limit, entry.question == "claim")
 
 
 def claim_question(claim: str) -> str:
@@ -113,13 +113,13 @@ def _one_file(entry: Dataset, places: Places) -> FileSpec:
 
 
 def _read(
-    record: FileRecord, fixed: Mapping[str, str], limit: int | None, claims: bool = False, hub: bool = False
+    record: FileRecord, fixed: Mapping[str, str], limit: int | None, claims: bool = False
 ) -> QuestionData:
     questions: list[Question] = []
     counts: Counter[str] = Counter()
     lines: dict[str, int] = {}
     reader: _Reader | None = None
-    for line, row in read_rows(record.location, hub=hub):
+    for line, row in read_rows(record.location):
         if limit is not None and len(questions) >= limit:
             break
         place = f"{record.location}, line {line}"

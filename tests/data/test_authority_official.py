@@ -98,6 +98,7 @@ TWO = [{"domain": "s0-0.org", "score": 0}, {"domain": "S9-1.org", "score": 9}]
         {"domains": ["s0-0.org", "S9-1.org"], "scores": [0, 9]},
         {"domains": ["s0-0.org", "s9-1.org"]},  # levels are looked up in the corpus, whatever the case
         {"domains": {"s0-0.org": 0, "S9-1.org": 9}},
+        TWO,
     ],
 )
 def test_official_lists_in_any_shape(write: Write, tmp_path: Path, record: object) -> None:
@@ -156,6 +157,7 @@ def test_official_lists_that_cannot_be_read(
         {"A": TWO[0], "B": TWO[1]},
         {"pair": TWO},
         {"domains": ["s0-0.org", "s9-1.org"], "labels": [0, 9]},
+        TWO,
     ],
 )
 def test_official_pairs_in_any_shape(write: Write, tmp_path: Path, record: object) -> None:

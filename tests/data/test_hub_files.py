@@ -6,9 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import pandas
 import pytest
 from loopback import BODY, SHA256, Loopback, Page, loopbacks
 
@@ -16,7 +14,6 @@ from authbench.data.authority import load_authority
 from authbench.data.catalog import Dataset, FileSpec, Hub, dataset
 from authbench.data.fetch import Places, expand, fetch
 from authbench.data.questions import load_questions
-from authbench.data.rows import read_rows
 from authbench.data.status import check_dataset, pull
 from authbench.errors import DataError
 
@@ -211,36 +208,11 @@ def test_no_network(monkeypatch: pytest.MonkeyPatch, tmp_cache: Path) -> None:
         fetch(SET, SPEC)
 
 
-def test_records_of_hub_files_in_every_shape(tmp_path: Path) -> None:
-    rows: list[dict[str, Any]] = [
-        {"domains": {"a.org": 0, "b.org": 9}, "label": None},
-        {"domains": {"c.org": "1"}, "docs": [{"label": 7}, {"label": "x", "url": "u"}]},
-    ]
-    late = [{"label": None}] * 200_000 + [{"label": "only now"}]  # more than a chunk of `datasets`
-    (tmp_path / "lists.jsonl").write_bytes(lines(*rows))
-    (tmp_path / "late.jsonl").write_bytes(lines(*late))
-    (tmp_path / "array.json").write_text('[{"a": 1}, {"b": "x"}]')
-    pandas.DataFrame({"name": ["a", "b"], "level": [1, 9]}).to_parquet(tmp_path / "own.parquet")
-    (first, one), (second, two) = read_rows(tmp_path / "lists.jsonl", hub=True)
-    assert (first, second, one["domains"], two["domains"]) == (1, 2, *(row["domains"] for row in rows))
-    labels = [(document["label"], document.get("url")) for document in two["docs"]]
-    assert labels == [(7, None), ("x", "u")]
-    assert [row["label"] for _, row in read_rows(tmp_path / "late.jsonl", hub=True)][-1] == "only now"
-    array = [(1, {"a": 1, "b": None}), (2, {"a": None, "b": "x"})]
-    assert list(read_rows(tmp_path / "array.json", hub=True)) == array
-    assert load_authority("mine", "fine", path=tmp_path / "own.parquet").counts("domains")[9] == 1
-    (tmp_path / "cut.jsonl").write_text('{"a": 1}\n{"a": ')
-    (tmp_path / "cut.parquet").write_text("PAR1")
-    for name in ("cut.jsonl", "cut.parquet"):
-        with pytest.raises(DataError, match=rf"{name}: datasets cannot read it \("):
-            list(read_rows(tmp_path / name, hub=True))
-
-
-def test_small_files_of_ones_own_load_without_datasets(
+def test_what_is_here_loads_without_a_client_of_the_hub(
     tmp_path: Path, tmp_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    for library in ("datasets", "huggingface_hub", "pooch", "requests"):
+        monkeypatch.setitem(sys.modules, library, None)
     (tmp_path / "mine.csv").write_text("name,level\na,1\n")
     (tmp_path / "q.jsonl").write_bytes(lines({"question": "Q", "answer": "no", "documents": [{"url": "u"}]}))
     assert load_authority("mine", "fine", path=tmp_path / "mine.csv").counts("domains")[1] == 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import datasets
 import pytest
 
 from authbench.data.rows import read_rows
@@ -17,8 +19,8 @@ def write(tmp_path: Path, name: str, content: str | bytes) -> Path:
 
 
 def test_jsonl(tmp_path: Path) -> None:
-    path = write(tmp_path, "f.jsonl", '\ufeff{"a": 1}\n\n  \n{"a": "\u00e9"}')
-    assert list(read_rows(path)) == [(1, {"a": 1}), (4, {"a": "\u00e9"})]
+    path = write(tmp_path, "f.jsonl", '\ufeff{"a": 1}\n\n  \n{"a": "\u00e9"}\n["x", "y"]')
+    assert list(read_rows(path)) == [(1, {"a": 1}), (4, {"a": "\u00e9"}), (5, {"items": ["x", "y"]})]
 
 
 def test_json_array(tmp_path: Path) -> None:
@@ -44,7 +46,6 @@ def test_tables(tmp_path: Path) -> None:
     ("name", "content", "message"),
     [
         ("f.jsonl", '{"a": 1}\n{"a": \n', r"f.jsonl, line 2: not JSON"),
-        ("f.jsonl", '{"a": 1}\n["x"]\n', r"f.jsonl, line 2: a JSON object is needed, not list"),
         ("f.jsonl", '{"a": 1}\n17\n', r"f.jsonl, line 2: a JSON object is needed, not int"),
         ("f.jsonl", b'{"a": "\xff"}\n', r"f.jsonl: not UTF-8 text .* at byte 7"),
         ("f.json", '{"a": 1}\n{"a": 2}\n', r"f.json: not JSON .*one object a line is read from .jsonl"),
@@ -57,6 +58,19 @@ def test_tables(tmp_path: Path) -> None:
 def test_errors(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
         list(read_rows(write(tmp_path, name, content)))
+
+
+def test_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    records: list[dict[str, Any]] = [
+        {"name": "2001-01-01", "level": 3, "documents": [{"url": "u"}]},
+        {"name": "b", "level": None},
+    ]
+    datasets.Dataset.from_list(records).to_parquet(path)
+    assert list(read_rows(path)) == [(1, records[0]), (2, {**records[1], "documents": None})]
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DataError, match=r"f.parquet: datasets cannot read it \("):
+        list(read_rows(path))
 
 
 def test_no_file(tmp_path: Path) -> None:
