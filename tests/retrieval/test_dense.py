@@ -126,18 +126,33 @@ def test_faiss_and_numpy_agree(tmp_path: Path) -> None:
         assert other.documents(query) == exact.documents(query)
 
 
-def test_search_over_shards_equals_one_product() -> None:
+class Stub(Encoder):
+    """Gives each text of a table its vector."""
+
+    def __init__(self, vectors: dict[str, dense.Floats]) -> None:
+        super().__init__(SETTINGS)
+        self.vectors = vectors
+
+    def encode(self, texts: Sequence[str]) -> dense.Floats:
+        return np.stack([self.vectors[text] for text in texts])
+
+
+@pytest.mark.parametrize("depth", [1, 10, 50])
+def test_search_over_shards_equals_one_product(depth: int) -> None:
     rng = np.random.default_rng(0)
     vectors = rng.integers(-3, 4, (40, 8)).astype(np.float32)  # integers: many ties, exact products
-    queries = rng.integers(-3, 4, (5, 8)).astype(np.float32)
-    index = dense.DenseIndex(
-        Encoder(SETTINGS), [str(n) for n in range(40)], np.split(vectors, [7, 20]), SETTINGS, None
-    )
-    for row, (positions, scores) in enumerate(index._nearest(queries, 10)):
-        products = vectors @ queries[row]
-        wanted = sorted(range(40), key=lambda place: -products[place])[:10]
-        assert positions.tolist() == wanted
-        assert scores.tolist() == products[wanted].tolist()
+    queries = rng.integers(-3, 4, (300, 8)).astype(np.float32)  # more than are scored at once
+    encoder = Stub({f"asked: {n}": vector for n, vector in enumerate(queries)})
+    settings = replace(SETTINGS, query_prefix="asked: ")
+    names = [str(n) for n in range(40)]
+    index = dense.DenseIndex(encoder, names, np.split(vectors, [7, 20]), settings, None)
+    run = index.search({f"q{n}": str(n) for n in range(len(queries))}, depth)
+    for n, query in enumerate(queries):
+        products = vectors @ query
+        wanted = sorted(range(40), key=lambda place: -products[place])[:depth]
+        hits = run.rankings[f"q{n}"]
+        assert [hit.document for hit in hits] == [str(place) for place in wanted]
+        assert [hit.score for hit in hits] == products[wanted].tolist()
 
 
 def test_checkpoints_that_are_not_there(tmp_path: Path) -> None:
