@@ -109,12 +109,12 @@ def fetch(
         if spec.url:
             _needs_network(places)
             download(spec.url, target, spec.sha256, progress=progress)
-        elif dataset.hub and spec.hub:
-            if spec.hub not in _listing(dataset.hub, places):
+        elif dataset.hub:
+            if spec.path not in _listing(dataset.hub, places):
                 raise NotThere(f"{dataset.hub.id} has no such file")
             _needs_network(places)
             spec = expected(dataset, spec, places)
-            url = hub.file_url(dataset.hub, spec.hub or spec.path)
+            url = hub.file_url(dataset.hub, spec.path)
             download(url, target, spec.sha256, headers=hub.headers(), progress=progress)
         else:
             raise Unreachable("no address to fetch it from")
@@ -125,12 +125,9 @@ def fetch(
 
 def expected(dataset: Dataset, spec: FileSpec, places: Places) -> FileSpec:
     """The spec with the size and hash that the hub lists, as far as this machine knows what it lists."""
-    if spec.sha256 or not (dataset.hub and spec.hub):
-        return spec
-    listed = (hub.known_listing(dataset.hub, places.cache) or {}).get(spec.hub)
-    if listed is None:
-        return spec
-    return replace(spec, size=listed.size, sha256=listed.sha256, etag=listed.etag)
+    known = hub.known_listing(dataset.hub, places.cache) if dataset.hub and not spec.sha256 else None
+    listed = (known or {}).get(spec.path)
+    return replace(spec, size=listed.size, sha256=listed.sha256, etag=listed.etag) if listed else spec
 
 
 def check(dataset: Dataset, spec: FileSpec, where: Where, path: Path, *, fresh: bool = False) -> FileRecord:
@@ -180,7 +177,7 @@ def expand(dataset: Dataset, spec: FileSpec, places: Places | None = None) -> tu
         return (spec,)
     places = places or Places.from_environment()
     for _, folder in places.folders():
-        below = (folder / (spec.hub or spec.path)).rglob("*")
+        below = (folder / spec.path).parent.rglob("*")
         paths = (path.relative_to(folder).as_posix() for path in sorted(below) if path.is_file())
         if matching := _matching(spec, paths):
             return matching
@@ -197,7 +194,7 @@ def expand(dataset: Dataset, spec: FileSpec, places: Places | None = None) -> tu
 
 def _matching(spec: FileSpec, paths: Iterable[str]) -> tuple[FileSpec, ...]:
     return tuple(
-        replace(spec, path=path, hub=path, pattern=None)
+        replace(spec, path=path, pattern=None)
         for path in paths
         if fnmatch(f"/{path.lower()}", spec.pattern or "") and not path.rpartition("/")[2].startswith(".")
     )
@@ -222,7 +219,7 @@ def _missing(
     looked = ", ".join(f"{where} {folder}" for where, folder in places.folders())
     first = f"{dataset.name}: {spec.path} not found (looked in {looked}; network: {network})"
     mirror = f"set AUTHBENCH_MIRROR to a folder that has {spec.path}"
-    if not (spec.url or spec.hub):
+    if not (spec.url or dataset.hub):
         return kind(f"{first}\nTo have it, {mirror}: {dataset.by_hand or f'see {dataset.source}'}")
     instead = f", or use the stand-in {dataset.stand_in}" if dataset.stand_in else ""
     pull = f"Run `authbench data pull {dataset.name}` where there is a network"

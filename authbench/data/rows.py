@@ -1,7 +1,7 @@
 """Reading records from data files, with the file and line in every error.
 
 Text files, a user's own and those of the hub, are read with the standard library: it takes 0.6 seconds and
-12 MB for a corpus of 109 MB in JSONL, `datasets` 4.5 seconds and 720 MB, and more than a second to be imported.
+12 MB for a corpus of 109 MB in JSONL, `datasets` 4.5 seconds and 720 MB, and a second to be imported.
 It also turns names that look like dates into dates. Parquet files are read through `datasets`.
 """
 

@@ -56,7 +56,7 @@ def test_a_folder_on_the_command_line_goes_before_the_environment(places: Places
 
 def test_offline_and_no_address(tmp_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    spec = FileSpec("a/b.jsonl", "corpus", hub="a/b.jsonl")
+    spec = FileSpec("a/b.jsonl", "corpus")
     entry = Dataset("h", "t", "authority", (spec,), "l", "s", hub=Hub("g/s", "r"), stand_in="other")
     with pytest.raises(DataError) as caught:
         fetch(entry, spec)
@@ -66,7 +66,7 @@ def test_offline_and_no_address(tmp_cache: Path, monkeypatch: pytest.MonkeyPatch
         "Run `authbench data pull h` where there is a network, or set AUTHBENCH_MIRROR to a folder that has "
         "a/b.jsonl, or use the stand-in other"
     )
-    pattern = FileSpec("a", "questions", hub="a", pattern="*/q.json*")
+    pattern = FileSpec("a/q", "questions", pattern="*/q.json*")
     with pytest.raises(DataError, match="HF_HUB_OFFLINE"):
         expand(entry, pattern)
     monkeypatch.delenv("HF_HUB_OFFLINE")
@@ -96,7 +96,7 @@ def test_truncated_and_wrong_files_are_named_and_left_alone(places: Places) -> N
 
 
 def test_expand_on_this_machine(places: Places) -> None:
-    pattern = FileSpec("root/RAGAuth", "questions", hub="root", pattern="*/ragauth/*.json*")
+    pattern = FileSpec("root/RAGAuth", "questions", pattern="*/ragauth/*.json*")
     entry = Dataset("rag", "t", "questions", (pattern,), "l", "s", hub=Hub("g/s", "r"))
     assert expand(entry, SPEC, places) == (SPEC,)
     assert places.mirror is not None

@@ -18,7 +18,7 @@ from authbench.data.status import check_dataset, pull
 from authbench.errors import DataError
 
 HUB = Hub("group/set", "0123abc")
-SPEC = FileSpec("base/corpus.jsonl", "corpus", hub="base/corpus.jsonl")
+SPEC = FileSpec("base/corpus.jsonl", "corpus")
 SET = Dataset("official", "t", "authority", (SPEC,), "l", "s", hub=HUB)
 
 
@@ -82,7 +82,7 @@ def test_a_file_of_another_revision_is_refused(
     server.be_the_hub(monkeypatch, newer, {SPEC.path: BODY[::-1], "other": b"x"})
     server.be_the_hub(monkeypatch, HUB, {SPEC.path: BODY})
     fetch(SET, SPEC)
-    other = FileSpec("other", "lists", hub="other")
+    other = FileSpec("other", "lists")
     entry = Dataset("official", "t", "authority", (SPEC, other), "l", "s", hub=newer)
     fetch(entry, other)
     with pytest.raises(DataError, match=f"has SHA-256 {SHA256}, expected"):
@@ -153,7 +153,7 @@ def test_whether_official_lists_are_used_does_not_depend_on_the_network(
     assert server.requests == []
 
 
-PATTERN = FileSpec("base/RAGAuth", "questions", hub="base", pattern="*/ragauth/*.json*")
+PATTERN = FileSpec("base/RAGAuth", "questions", pattern="*/ragauth/*.json*")
 RAG = Dataset("rag", "t", "questions", (PATTERN,), "l", "s", hub=HUB)
 
 
