@@ -113,7 +113,8 @@ class _Resuming:
         try:
             response = requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT)
         except (requests.ConnectionError, requests.Timeout) as error:
-            raise Unreachable(f"{urlsplit(url).netloc} cannot be reached ({error})") from error
+            cause = str(getattr(error.args[0], "reason", error)).rpartition(": ")[2]  # of a longer story
+            raise Unreachable(f"{urlsplit(url).netloc} cannot be reached ({cause})") from error
         with response:
             if response.status_code == 416:  # what is here is all there is, or not of this file: begin again
                 self.part.unlink()
