@@ -157,8 +157,10 @@ def level_entries(corpus: Corpus, entries: Sequence[Entry], scale: Scale) -> tup
 def label_level(label: float, scale: Scale, number: Number, place: str) -> int | None:
     """The level of a file's label, None for PageRank 10; `DataError` with the place if it is no label."""
     if number == "coarse_level":
-        if not label.is_integer() or not COARSE.low <= label <= COARSE.high:
-            raise DataError(f"{place}: {label:g} is no coarse label (an integer from 0 to {COARSE.high})")
+        if not label.is_integer() or not 0 <= label < COARSE.levels:
+            raise DataError(
+                f"{place}: {label:g} is no coarse label (an integer from 0 to {COARSE.levels - 1})"
+            )
         return int(label)
     try:
         return pagerank_level(label, scale)

@@ -6,6 +6,7 @@ are written with strictly decreasing scores, also in single precision, which is 
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import math
 import re
@@ -16,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from authbench.data.digests import write_atomically
 from authbench.errors import ConfigError, DataError
-from authbench.retrieval.textfiles import Lines, numbered_lines, refuse, write_lines
+from authbench.retrieval.textfiles import Lines, numbered_lines, refuse
 
 #: Grades by document, by query. Grades of 0 and below mean "not relevant".
 Qrels = Mapping[str, Mapping[str, int]]
@@ -106,7 +108,13 @@ def write_run(path: Path, rankings: Mapping[str, Sequence[Hit]], tag: str) -> No
     """
     if not tag or re.search(r"\s", tag):
         raise DataError(f"run tag {tag!r}: a tag is one word")
-    write_lines(path, _run_lines(rankings, tag))
+    content = "".join(f"{line}\n" for line in _run_lines(rankings, tag)).encode()
+    if path.suffix == ".gz":
+        content = gzip.compress(content, mtime=0)  # no time in it: the same run gives the same bytes
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def _run_lines(rankings: Mapping[str, Sequence[Hit]], tag: str) -> Iterator[str]:

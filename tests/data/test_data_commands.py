@@ -29,18 +29,6 @@ def run(tmp_path: Path, tmp_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Run
     return invoke
 
 
-def test_list(run: Run) -> None:
-    lines = run("list").output.splitlines()
-    assert lines[0].split() == ["name", "kind", "here", "size", "licence"]
-    assert all(len(line) <= 80 and line.isascii() for line in lines)
-    named = {line.split()[0]: line.split() for line in lines[1:]}
-    assert named["sample-domains"][1:4] == ["authority", "1/1", "5.1"]
-    assert named["entityauth"][2] == "0/3"
-    rows = json.loads(run("list", "--json").output)
-    assert [row["name"] for row in rows] == list(named)
-    assert rows[0]["size"] == 2173208 + 1716814 + 330363
-
-
 @pytest.mark.mirror
 def test_pull_makes_a_mirror(run: Run, mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AUTHBENCH_MIRROR", str(mirror))
@@ -77,15 +65,6 @@ def test_pull_what_cannot_be_had(run: Run) -> None:
         run("pull", "sample-domains", "--to", "file/below")
 
 
-def test_check_all_and_named(run: Run, tmp_path: Path) -> None:
-    output = run("check").output
-    assert "ok           5.1 kB  sample-domains: sample/domains.csv" in output
-    assert "2 ok" in output.splitlines()[-1]
-    assert run("check", "sample-domains", "sample-entities").output.endswith("2 ok\n")
-    with pytest.raises(DataError, match="3 of 3 files are wrong or missing"):
-        run("check", "entityauth")
-
-
 def test_check_finds_wrong_and_unverified_files(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "own"
     for name, content in (
@@ -106,15 +85,6 @@ def test_check_finds_wrong_and_unverified_files(run: Run, tmp_path: Path) -> Non
     assert isinstance(result.exception, DataError)
 
 
-def test_stats_of_levels(run: Run) -> None:
-    lines = run("stats", "sample-entities", "--scale", "coarse").output.splitlines()
-    assert lines[0] == "sample-entities / basketball, coarse: 40 sources"
-    assert lines[1] == f"  0       8  20.0% {'#' * 48}"
-    report = json.loads(run("stats", "sample-domains", "--json").output)
-    assert report["levels"] == {"domains": [6] * 10}
-    assert report["dropped"] == {}
-
-
 def test_stats_of_an_own_file(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text("page,grade\na,0\nb,0\nc,9\nd,10\n")
@@ -127,23 +97,6 @@ def test_stats_of_an_own_file(run: Run, tmp_path: Path) -> None:
     assert output.endswith("dropped: 1 level 10\n")
     with pytest.raises(ConfigError, match="ROLE=COLUMN is needed"):
         run("stats", "mine", "--path", str(path), "--column", "name")
-
-
-def test_stats_of_questions_and_collections(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "q.jsonl"
-    documents = [{"url": "u", "text": "", "label": "good"}]
-    path.write_text(json.dumps({"question": "Q", "answer": "no", "documents": documents}) + "\n")
-    output = run("stats", "ragauth", "--path", str(path)).output
-    assert output.splitlines() == [
-        "dataset: ragauth",
-        "questions: 1",
-        "answers: no: 1",
-        "documents: 1",
-        "document labels: good: 1",
-        "dropped: documents without text: 1",
-    ]
-    with pytest.raises(ConfigError, match="'scifact' is a retrieval collection"):
-        run("stats", "scifact")
 
 
 def test_build(run: Run, tmp_path: Path) -> None:

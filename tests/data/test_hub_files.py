@@ -133,7 +133,7 @@ def test_an_official_corpus_brings_its_lists_but_not_those_the_hub_lacks(
     loaded = load_authority("domainauth", "fine")
     assert [record.where for record in loaded.files] == ["network", "network"]
     assert (dict(loaded.lists), list(loaded.pairs)) == ({}, ["easy"])
-    assert server.asked("/api/") == 1 and server.asked("listwise") == 0
+    assert server.asked("/api/datasets") == 1 and server.asked("listwise") == 0
     # What the hub has not is remembered, so a machine without a network loads the same.
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     again = load_authority("domainauth", "fine")
@@ -198,7 +198,7 @@ def test_listings_that_do_not_help(
     server.pages["/api/datasets/group/set/revision/0123abc"] = page
     with pytest.raises(DataError, match=message):
         expand(RAG, PATTERN)
-    assert server.asked("/api/") == 1
+    assert server.asked("/api/datasets") == 1
 
 
 def test_no_network(monkeypatch: pytest.MonkeyPatch, tmp_cache: Path) -> None:
