@@ -1,7 +1,5 @@
 """The tree of commands: which verbs there are, in which groups, and what `authbench --help` says."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """The data sets, their files, and what is in them: data list, pull, check, stats, build."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -69,8 +67,7 @@ def data() -> None:
 def list_(folder: Folder = None, as_json: Json = False) -> None:
     """Show every data set and which of its files are on this machine.
 
-    Example:
-      authbench data list
+    Example: authbench data list
     """
     from authbench.data.catalog import catalog
 
@@ -245,14 +242,14 @@ def build(
 
 def _load(
     name: str, scale: str, seed: int, own: Path | None, columns: Sequence[str] | None, folder: Path | None
-) -> AuthorityData:
+) -> "AuthorityData":
     from authbench.data.authority import load_authority
 
     mapping = _mapping(columns or ())
     return load_authority(name, scale, seed=seed, columns=mapping, path=own, places=_places(folder))
 
 
-def _places(folder: Path | None) -> Places:
+def _places(folder: Path | None) -> "Places":
     from authbench.data.fetch import Places
 
     return Places.from_environment(folder)
@@ -269,7 +266,7 @@ def _mapping(columns: Sequence[str]) -> dict[str, str]:
 
 
 @contextmanager
-def _progress() -> Iterator[Watch | None]:
+def _progress() -> "Iterator[Watch | None]":
     """A progress bar a file on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield None
@@ -280,7 +277,7 @@ def _progress() -> Iterator[Watch | None]:
     look = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*look, console=Console(stderr=True), transient=True) as bars:
 
-        def watch(spec: FileSpec) -> Any:
+        def watch(spec: "FileSpec") -> Any:
             task = bars.add_task(spec.name, total=spec.size, visible=False)
 
             def progress(done: int, total: int | None) -> None:

@@ -1,7 +1,5 @@
 """What there is, and what works on this machine: list, doctor, completion."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Sequence
@@ -24,15 +22,14 @@ TRIAL_MODEL = "smollm2-135m"
 def list_(
     what: Annotated[
         Literal["configs", "datasets", "models", "judges", "engines"],
-        typer.Argument(metavar="WHAT", help="configs, datasets, models, judges or engines."),
+        typer.Argument(metavar="WHAT", help="What to list."),
     ],
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """List configurations, data sets, models, judges or engines.
 
-    Example:
-      authbench list models
+    Example: authbench list models
     """
     lists = {
         "configs": _configs,
@@ -264,9 +261,7 @@ def _print(report: dict[str, Any]) -> None:
 
 @app.command(rich_help_panel="Service")
 def completion(
-    shell: Annotated[
-        Literal["bash", "zsh", "fish"], typer.Argument(metavar="SHELL", help="bash, zsh or fish.")
-    ],
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(metavar="SHELL", help="Which shell.")],
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:

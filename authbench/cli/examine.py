@@ -1,7 +1,5 @@
 """Look closer at results: at their items, against another run, against the papers' claims."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -80,7 +78,7 @@ def show(
         out.print("No item matches.", style="dim")
 
 
-def _one_run(path: Path) -> Run:
+def _one_run(path: Path) -> "Run":
     """The run in a folder, which may be an experiment's folder with one model."""
     from authbench.reporting.results import find_runs
 

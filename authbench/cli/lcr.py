@@ -1,7 +1,5 @@
 """LCR: rankings without confidences, and thresholds from the confidences of runs: rerank, tune."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -85,7 +83,7 @@ def rerank(
 
 
 def _rerank(
-    experiment: Experiment, results: Path, folder: Path, limit: int | None, *, quiet: bool
+    experiment: "Experiment", results: Path, folder: Path, limit: int | None, *, quiet: bool
 ) -> list[dict[str, Any]]:
     """Write the runs of one experiment; gives a row each."""
     from authbench.experiment.leftout import sentences
@@ -208,7 +206,7 @@ def tune(
         typer.echo("PARTIAL: not all queries were asked")
 
 
-def _read(path: Path, *, named: bool) -> tuple[str, LcrExperiment, Sequence[Item], bool] | None:
+def _read(path: Path, *, named: bool) -> "tuple[str, LcrExperiment, Sequence[Item], bool] | None":
     """A run's model, configuration, items, and whether it is partial; None for one of another task below a
     folder that was named."""
     from dataclasses import replace
@@ -231,7 +229,7 @@ def _read(path: Path, *, named: bool) -> tuple[str, LcrExperiment, Sequence[Item
     return str(facts["model"]["name"]), settings, items, bool(facts.get("partial"))
 
 
-def _measured(settings: LcrExperiment, choice: Choice) -> str:
+def _measured(settings: "LcrExperiment", choice: "Choice") -> str:
     """What the numbers are: the measure, the rule, and the confidences behind it."""
     rule = "CAR's margins" if choice.method == "car" else "LCR"
     by = "semantic entropy" if choice.measure == "entropy" else "MSCP"
@@ -240,7 +238,7 @@ def _measured(settings: LcrExperiment, choice: Choice) -> str:
     return f"{ndcg}; {rule}, {by} of {samples} sample{'' if samples == 1 else 's'}"
 
 
-def _as_json(rows: Sequence[Row], grades: Sequence[Grades]) -> dict[str, Any]:
+def _as_json(rows: "Sequence[Row]", grades: "Sequence[Grades]") -> dict[str, Any]:
     from dataclasses import asdict, replace
 
     tuned = []

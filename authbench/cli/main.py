@@ -52,7 +52,9 @@ def execute(arguments: Sequence[str]) -> int:
         keeps = "; what was answered is kept, the same command continues" if words[:1] == ["run"] else ""
         say(f"\nauthbench: stopped{keeps}")
         return STOPPED
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit) as end:
+        if isinstance(end, SystemExit) and not isinstance(end.__context__, BrokenPipeError):  # rich's way out
+            raise
         # `authbench ... | head`: nobody reads on, and Python must not complain while it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -71,7 +73,7 @@ def _explain(error: AuthbenchError | typer.TyperException | OSError) -> int:
         context = getattr(error, "ctx", None)
         if context is not None:
             say(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.\n")
-        say(f"Error: {error.format_message()}")
+        say(f"Error: {error.format_message().replace('Value error, ', '')}")
         return error.exit_code
     place = f"{error.filename}: " if error.filename else ""
     say(f"authbench: {place}{error.strerror or error} (--debug shows where)")

@@ -1,7 +1,5 @@
 """RAG: filter one's own retrieved documents, and compare the filters of a run: rag filter, rag compare."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -141,7 +139,7 @@ def filter_(
         raise typer.Exit(PARTIAL_FAILURE)
 
 
-def _report(summary: FilterSummary, output: str, *, quiet: bool, as_json: bool) -> None:
+def _report(summary: "FilterSummary", output: str, *, quiet: bool, as_json: bool) -> None:
     """On stderr where the lines themselves go to stdout."""
     names = ("model", "engine", "lines", "documents", "kept", "ties", "truncated", "asked")
     statuses = dict(sorted(summary.statuses.items()))
@@ -200,7 +198,7 @@ def compare(
         typer.echo("PARTIAL: not all questions were asked")
 
 
-def _print_differences(differences: Sequence[FilterDifference]) -> None:
+def _print_differences(differences: "Sequence[FilterDifference]") -> None:
     rows = []
     for d in differences:
         shares = (d.accuracy_a, d.accuracy_b, d.difference, d.low, d.high)

@@ -1,7 +1,5 @@
 """Print results and take them elsewhere: table, report, plot, export."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from io import StringIO
@@ -95,7 +93,7 @@ def table(
     say(f"wrote {output}")
 
 
-def _table_console(output: Path | None) -> Console:
+def _table_console(output: Path | None) -> "Console":
     """Where text goes: the terminal or pipe, or a file that has no bold."""
     from rich.console import Console
 
@@ -262,7 +260,7 @@ def export(
 
 
 def _write(
-    runs: Sequence[Run],
+    runs: "Sequence[Run]",
     to: str,
     path: Path,
     what: Literal["values", "answers", "cells"],

@@ -1,7 +1,5 @@
 """Run experiments and measure them again, and look at them before: run, score, prompt, validate."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -102,7 +100,7 @@ def run(
         raise typer.Exit(PARTIAL_FAILURE)
 
 
-def _print_results(done: Sequence[Done], *, quiet: bool, as_json: bool) -> None:
+def _print_results(done: "Sequence[Done]", *, quiet: bool, as_json: bool) -> None:
     from authbench.reporting.results import load_run
     from authbench.reporting.tables import render_tables
 
@@ -115,7 +113,7 @@ def _print_results(done: Sequence[Done], *, quiet: bool, as_json: bool) -> None:
         say(f"results: {entry.folder.path}", quiet=quiet)
 
 
-def _print_overflows(rows: Sequence[CellPlan], policies: Sequence[str]) -> None:
+def _print_overflows(rows: "Sequence[CellPlan]", policies: Sequence[str]) -> None:
     """What a run would do about items that do not fit, if there are any."""
     count = sum(row.overflows for row in rows)
     if not count:
@@ -126,7 +124,7 @@ def _print_overflows(rows: Sequence[CellPlan], policies: Sequence[str]) -> None:
     typer.echo(f"{count:,} items do not fit the model's context (column over): {way}")
 
 
-def _print_plan(rows: Sequence[CellPlan], *, show_prompt: bool) -> None:
+def _print_plan(rows: "Sequence[CellPlan]", *, show_prompt: bool) -> None:
     table = []
     for row in rows:
         counts = (row.items, row.calls, row.unique_calls, row.new_calls)

@@ -1,7 +1,5 @@
 """The answers of a results folder: store stats, prune, export, repair."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,8 +24,7 @@ def store() -> None:
 def stats(results: Results = Path("results"), quiet: Quiet = False, as_json: Json = False) -> None:
     """Answers and tokens by model.
 
-    Example:
-      authbench store stats --results results
+    Example: authbench store stats --results results
     """
     with _open(results, read_only=True) as answers:
         rows = answers.stats()
@@ -61,8 +58,7 @@ def prune(
 ) -> None:
     """Delete answers. Runs that need them will ask again.
 
-    Example:
-      authbench store prune --model HuggingFaceTB/SmolLM2-135M-Instruct
+    Example: authbench store prune --model HuggingFaceTB/SmolLM2-135M-Instruct
     """
     if model is None and older_than is None:
         raise ConfigError("nothing to prune: give --model or --older-than")
@@ -129,7 +125,7 @@ def repair(results: Results = Path("results"), quiet: Quiet = False, as_json: Js
     say(repaired or "nothing to repair", quiet=quiet or as_json)
 
 
-def _open(results: Path, *, read_only: bool = False) -> Store:
+def _open(results: Path, *, read_only: bool = False) -> "Store":
     from authbench.experiment.jobs import STORE_FILE
     from authbench.runtime.store import Store
 
