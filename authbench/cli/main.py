@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import io
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-import typer
-
-from authbench.cli.app import app
-from authbench.cli.common import say
 from authbench.errors import AuthbenchError, DataError
+
+if TYPE_CHECKING:
+    from typer import TyperException
 
 #: Set by the shell's completion script.
 _COMPLETE = "_AUTHBENCH_COMPLETE"
@@ -22,62 +22,95 @@ STOPPED = 130
 
 
 def main() -> NoReturn:
-    """Run the command line and exit: 0 done, 2 wrong use, 3 data, 4 engine, 7 some requests failed."""
+    """Run the command line and exit: 0 done, 2 wrong use, 3 data, 4 engine, 7 some requests failed.
+
+    A signal at any time gives one of these or `STOPPED`. What is imported, typer too, is imported where a
+    signal is caught. When the status is known, Python takes a moment to close down: Ctrl-C then ends what is
+    waited for, and changes the status no more.
+    """
+    atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # the last that is called
     status = STOPPED
     try:
         status = execute(sys.argv[1:])
-        # From here on nothing changes the status: a signal while Python closes down ends it at once.
         signal.signal(signal.SIGINT, lambda *_: os._exit(status))
-    except KeyboardInterrupt:  # once more, while the first one was being explained
+    except KeyboardInterrupt:  # once more, while the first was being explained
         status = STOPPED
     sys.exit(status)
 
 
 def execute(arguments: Sequence[str]) -> int:
     """Run one command line; gives its exit status. Whatever a user can mend is said in a line or two."""
-    _prepare_terminal()
-    if _COMPLETE in os.environ:
-        app(prog_name="authbench")
     words = [word for word in arguments if word != "--debug"]
     try:
-        command = typer.main.get_command(app)
-        with command.make_context("authbench", list(words)) as context:
-            command.invoke(context)
+        status = _invoke(words)
         if sys.stdout is not None:
             sys.stdout.flush()
-        return 0
-    except typer.Exit as end:
-        return end.exit_code
-    except (KeyboardInterrupt, typer.Abort):
-        keeps = "; what was answered is kept, the same command continues" if words[:1] == ["run"] else ""
-        say(f"\nauthbench: stopped{keeps}")
-        return STOPPED
+        return status
+    except KeyboardInterrupt:
+        return _stopped(words)
     except (BrokenPipeError, SystemExit) as end:
         if isinstance(end, SystemExit) and not isinstance(end.__context__, BrokenPipeError):  # rich's way out
             raise
         # `authbench ... | head`: nobody reads on, and Python must not complain while it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (AuthbenchError, typer.TyperException, OSError) as error:
+    except (AuthbenchError, OSError) as error:
         if len(words) < len(arguments):
             raise
         return _explain(error)
 
 
-def _explain(error: AuthbenchError | typer.TyperException | OSError) -> int:
+def _invoke(words: Sequence[str]) -> int:
+    """Hand a command line to typer; gives the exit status."""
+    import typer
+
+    from authbench.cli.app import app
+
+    _prepare_terminal()
+    if _COMPLETE in os.environ:
+        app(prog_name="authbench")
+    try:
+        command = typer.main.get_command(app)
+        with command.make_context("authbench", list(words)) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    except typer.Abort:
+        return _stopped(words)
+    except typer.TyperException as error:
+        return _misused(error)
+    return 0
+
+
+def _stopped(words: Sequence[str]) -> int:
+    keeps = "; what was answered is kept, the same command continues" if words[:1] == ["run"] else ""
+    _say(f"\nauthbench: stopped{keeps}")
+    return STOPPED
+
+
+def _misused(error: TyperException) -> int:
+    """Say what is wrong with a command line, in lines and not in a box; gives the exit status."""
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        _say(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.\n")
+    _say(f"Error: {error.format_message().replace('Value error, ', '')}")
+    return error.exit_code
+
+
+def _explain(error: AuthbenchError | OSError) -> int:
     """Say what went wrong; gives the exit status."""
     if isinstance(error, AuthbenchError):
-        say(f"authbench: {error}")
+        _say(f"authbench: {error}")
         return error.exit_status
-    if isinstance(error, typer.TyperException):
-        context = getattr(error, "ctx", None)
-        if context is not None:
-            say(f"{context.get_usage()}\nTry '{context.command_path} --help' for help.\n")
-        say(f"Error: {error.format_message().replace('Value error, ', '')}")
-        return error.exit_code
     place = f"{error.filename}: " if error.filename else ""
-    say(f"authbench: {place}{error.strerror or error} (--debug shows where)")
+    _say(f"authbench: {place}{error.strerror or error} (--debug shows where)")
     return DataError.exit_status
+
+
+def _say(text: str) -> None:
+    from authbench.cli.common import say
+
+    say(text)
 
 
 def _prepare_terminal() -> None:
