@@ -123,10 +123,10 @@ def run_folders(paths: Sequence[Path]) -> list[Path]:
     return found
 
 
-def print_json(value: object) -> None:
+def print_json(value: object, indent: int = 1) -> None:
     """Print a value as JSON, in ASCII where stdout is not UTF-8."""
     encoding = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "")
-    typer.echo(json.dumps(value, indent=1, ensure_ascii=encoding != "utf8", default=str))
+    typer.echo(json.dumps(value, indent=indent, ensure_ascii=encoding != "utf8", default=str))
 
 
 def say(text: str, *, quiet: bool = False) -> None:

@@ -74,7 +74,7 @@ def list_(folder: Folder = None, as_json: Json = False) -> None:
     places = _places(folder)
     rows = [listed(entry, places) for entry in catalog().values()]
     if as_json:
-        print_json(rows)
+        print_json(rows, indent=2)
         return
     typer.echo(f"{'name':<24} {'kind':<10} {'here':>5} {'size':>8}  licence")
     for row in rows:
@@ -115,7 +115,7 @@ def pull(
             if not as_json:
                 typer.echo(f"{entry.name}: {record.location} ({size_text(record.size)}, from {record.where})")
     if as_json:
-        print_json(rows)
+        print_json(rows, indent=2)
     if len(failures) == 1:
         raise failures[0]
     if failures:
@@ -142,7 +142,7 @@ def check(
     rows = [status for entry in entries for status in check_dataset(entry, places)]
     counts = Counter(row.status for row in rows)
     if as_json:
-        print_json([row.to_dict() for row in rows])
+        print_json([row.to_dict() for row in rows], indent=2)
     else:
         for row in rows:
             typer.echo(f"{row.status:<10} {size_text(row.size):>8}  {row.dataset}: {row.path}")
@@ -184,7 +184,7 @@ def stats(
     else:
         report = level_stats(_load(name, scale, seed, own, columns, folder))
     if as_json:
-        print_json(report)
+        print_json(report, indent=2)
     elif "levels" in report:
         print_levels(report)
     else:
@@ -233,7 +233,7 @@ def build(
     loaded = _load(name, scale, seed, own, columns, folder)
     manifest = build_files(loaded, target, seed=seed, lists=lists, pairs=pairs)
     if as_json:
-        print_json(manifest)
+        print_json(manifest, indent=2)
         return
     for file, sha256 in manifest["written"].items():
         typer.echo(f"{target / file}  sha256 {sha256}")
