@@ -18,8 +18,9 @@ def run_folder(tmp_path: Path) -> Path:
     folder = tmp_path / "results" / "fine" / "m"
     folder.mkdir(parents=True)
     (folder / "run.json").write_text(json.dumps({"experiment": "fine", "model": {"name": "m"}}))
+    costs = {"calls": 30, "unique_calls": 20, "prompt_tokens": 900, "output_tokens": 40}
     cells = [
-        {"metric": "accuracy", "policy": policy, "value": value, "low": 0.1, "high": 0.9, "n": 10}
+        {"metric": "accuracy", "policy": policy, "value": value, "low": 0.1, "high": 0.9, "n": 10, **costs}
         for policy, value in (("strict", 0.5), ("valid", 0.625))
     ]
     (folder / "cells.json").write_text(json.dumps(cells))
@@ -31,6 +32,22 @@ def test_text_and_policy(run_folder: Path) -> None:
     assert (result.exit_code, "m         50.00" in result.output) == (0, True)
     result = CliRunner().invoke(app, ["table", str(run_folder), "--policy", "valid", "--intervals"])
     assert "62.50 [10.00, 90.00]" in result.output
+
+
+def test_costs_stand_alone_or_below_the_measures(run_folder: Path) -> None:
+    def shown(*words: str) -> tuple[bool, bool]:
+        out = CliRunner().invoke(app, ["table", str(run_folder), *words]).output
+        return "50.00" in out, "Prompt tok." in out or "prompt_tokens" in out
+
+    assert shown() == (True, False)
+    assert shown("--cost") == shown("--cost", "--format", "md") == (False, True)
+    assert shown("--with-cost") == shown("--cost", "--with-cost") == (True, True)
+    for format in ("csv", "json"):
+        args = ["table", str(run_folder), "--format", format]
+        alone, both = (
+            CliRunner().invoke(app, [*args, option]).output for option in ("--cost", "--with-cost")
+        )
+        assert alone == both, "what is data always has all"
 
 
 def test_json_and_its_alias(run_folder: Path) -> None:
