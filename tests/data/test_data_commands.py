@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from typer.testing import CliRunner, Result
 
-from authbench.cli.data import command as data
+from authbench.cli.app import app
 from authbench.data.digests import sha256_of
 from authbench.data.rows import read_rows
 from authbench.errors import ConfigError, DataError
@@ -24,7 +24,7 @@ def run(tmp_path: Path, tmp_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Run
     monkeypatch.chdir(tmp_path)
 
     def invoke(*arguments: str) -> Result:
-        return CliRunner().invoke(data, arguments, catch_exceptions=False, standalone_mode=False)
+        return CliRunner().invoke(app, ["data", *arguments], catch_exceptions=False)
 
     return invoke
 
@@ -73,12 +73,12 @@ def test_check_finds_wrong_and_unverified_files(run: Run, tmp_path: Path) -> Non
     ):
         (folder / name).parent.mkdir(parents=True)
         (folder / name).write_text(content)
-    result = CliRunner().invoke(data, ["check", "--data", str(folder)])
+    result = CliRunner().invoke(app, ["data", "check", "--data", str(folder)])
     assert isinstance(result.exception, DataError)
     assert "wrong           2 B  entityauth: entityauth/songs.jsonl" in result.output
     assert "songs.jsonl is truncated, 2 bytes instead of 330363; left as it is" in result.output
     assert "unverified" in result.output
-    result = CliRunner().invoke(data, ["check", "--data", str(folder), "--json"])
+    result = CliRunner().invoke(app, ["data", "check", "--data", str(folder), "--json"])
     rows = {row["path"]: row for row in json.loads(result.output)}
     assert rows["entityauth/songs.jsonl"]["status"] == "wrong"
     assert rows["entityauth/movies.jsonl"]["status"] == "missing"
