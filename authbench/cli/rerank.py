@@ -76,10 +76,10 @@ def _rerank(
     experiment: Experiment, results: Path, folder: Path, limit: int | None, *, quiet: bool
 ) -> list[dict[str, Any]]:
     """Write the runs of one experiment; gives a row each."""
-    from authbench.experiment.leftout import sentences
-    from authbench.experiment.schema import LcrExperiment
-    from authbench.experiment.tasks.lcr_rankings import rankings_of
+    from authbench.experiment.rankings import rankings_of
     from authbench.retrieval.runfile import write_run
+    from authbench.tasks.lcr.settings import LcrExperiment
+    from authbench.words import left_out_sentences
 
     settings = experiment.settings
     if not isinstance(settings, LcrExperiment):
@@ -110,7 +110,7 @@ def _rerank(
                 "file": str(path),
             }
         )
-    for sentence in sentences(left_out):
+    for sentence in left_out_sentences(left_out):
         click.echo(f"note: {sentence}", err=True)
     return rows
 

@@ -12,9 +12,9 @@ from authbench.cli.common import json_option, print_json
 from authbench.errors import ConfigError
 
 if TYPE_CHECKING:
-    from authbench.experiment.schema import LcrExperiment
-    from authbench.experiment.tasks.lcr_tuning import Choice, Grades, Row
     from authbench.reporting.itemfiles import Item
+    from authbench.tasks.lcr.settings import LcrExperiment
+    from authbench.tasks.lcr.tuning import Choice, Grades, Row
 
 
 @click.command("tune")
@@ -72,7 +72,7 @@ def command(
       authbench tune results/lcr_bm25 results/lcr_contriever --gain exponential --grades
     """
     from authbench.cli.tunetext import print_grades, print_tuned
-    from authbench.experiment.tasks.lcr_tuning import Choice, grades_of, tune_runs
+    from authbench.tasks.lcr.tuning import Choice, grades_of, tune_runs
 
     found = [entry for path in _folders(runs) if (entry := _read(path, named=path in runs)) is not None]
     if not found:
@@ -106,8 +106,8 @@ def _read(path: Path, *, named: bool) -> tuple[str, LcrExperiment, Sequence[Item
 
     from authbench.experiment.folder import RunFolder
     from authbench.experiment.rescoring import stored_settings
-    from authbench.experiment.schema import LcrExperiment
     from authbench.reporting.itemfiles import read_items
+    from authbench.tasks.lcr.settings import LcrExperiment
 
     folder = RunFolder(path)
     facts = folder.read()

@@ -10,10 +10,10 @@ from typing import Any
 from authbench import RESULTS_FORMAT, __version__
 from authbench.experiment import provenance, scoring
 from authbench.experiment.jobs import Job
-from authbench.experiment.tasks.base import Task
 from authbench.runtime.engine import Engine
 from authbench.runtime.keys import rendering_digest
 from authbench.runtime.scheduler import Progress
+from authbench.tasks.base import Task
 
 
 def opening_facts(
@@ -41,7 +41,7 @@ def opening_facts(
         "identity": identity,
         "rendering_hash": rendering_digest(engine.rendering),
         "engine": {"name": job.engine, "settings": dict(job.engine_settings)},
-        "options": beyond_the_papers(settings.model_dump(mode="json")),
+        "options": settings.beyond_the_papers(),
         "data": asdict(task.data()),
         "prompts": prompt_set_hash(),
         "truncated": dict(task.fitter.truncated),
@@ -91,24 +91,6 @@ def measured_facts(
         },
         "measured": {"authbench": __version__, "git": provenance.git()},
     }
-
-
-#: Options of the tasks, with the values that the papers' protocol has.
-_PAPERS: Mapping[str, Any] = {
-    "constrain": "none",
-    "scoring": "text",
-    "order": "drawn",
-    "text_chars": None,
-    "weights": {},
-    "pool": 0.5,
-    "shown": "original",
-    "document_tokens": None,
-}
-
-
-def beyond_the_papers(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that are on although the papers do not have them: named wherever numbers show."""
-    return {key: config[key] for key, usual in _PAPERS.items() if config.get(key, usual) != usual}
 
 
 def now() -> str:

@@ -13,8 +13,8 @@ from authbench.errors import ConfigError
 from authbench.experiment.folder import RunFolder
 from authbench.experiment.loading import Experiment
 from authbench.experiment.models import load_model
-from authbench.experiment.tasks.base import Task, first_round
 from authbench.runtime.engine import Engine, ModelConfig
+from authbench.tasks.base import Task, first_round
 
 #: The store of a results folder.
 STORE_FILE = "responses.sqlite"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
     from pydantic_core import ErrorDetails
 
-    from authbench.experiment.schema import AnyExperiment
+    from authbench.tasks.registry import AnyExperiment
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def load_experiment(
     """
     from pydantic import ValidationError
 
-    from authbench.experiment.schema import EXPERIMENT, TASKS
+    from authbench.tasks.registry import EXPERIMENT, TASKS
 
     path = find_config(name)
     values, lines = _read(path)
@@ -241,11 +241,13 @@ def _shown(value: object) -> str:
 
 def _complaint(path: Path, lines: Lines, error: ValidationError, model: type[BaseModel]) -> str:
     """The first of pydantic's complaints in one line, and how many more there are."""
+    from authbench.tasks.registry import TASKS
+
     complaints = _own_complaints(error)
     first = next((e for e in complaints if e["type"] == "extra_forbidden"), complaints[0])
     at = tuple(first["loc"])
-    # Behind a discriminated union the location starts with the tag.
-    if at and at[0] in ("listwise", "pairwise", "rag", "lcr"):
+    # Behind a discriminated union the location starts with the name of the task.
+    if at and at[0] in TASKS:
         at = at[1:]
     dotted = ".".join(str(part) for part in at)
     where = _where(path, lines, at)

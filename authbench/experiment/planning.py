@@ -9,14 +9,14 @@ from pathlib import Path
 
 from authbench.engines.registry import make_engine
 from authbench.errors import ConfigError, UnavailableError
-from authbench.experiment.fitting import Fitter
 from authbench.experiment.jobs import STORE_FILE, Job, plan_jobs
 from authbench.experiment.loading import Experiment
-from authbench.experiment.tasks.base import Group, Task, first_round, take
-from authbench.experiment.tasks.registry import make_task
 from authbench.runtime.engine import Engine, RenderedPrompt
 from authbench.runtime.keys import KeyMaker
 from authbench.runtime.store import Store
+from authbench.tasks.base import Group, Task, first_round, take
+from authbench.tasks.fitting import Fitter
+from authbench.tasks.registry import make_task
 
 #: Characters of English text per token, for estimates where there is no tokenizer.
 CHARS_PER_TOKEN = 4

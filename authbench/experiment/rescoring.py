@@ -10,17 +10,16 @@ from authbench import RESULTS_FORMAT
 from authbench.engines.replay import RecordedEngine
 from authbench.errors import ConfigError, DataError
 from authbench.experiment.facts import measured_facts
-from authbench.experiment.fitting import Fitter
 from authbench.experiment.folder import RunFolder
 from authbench.experiment.jobs import STORE_FILE, Job
 from authbench.experiment.loading import Experiment, said
 from authbench.experiment.running import Prepared, judge, write_results
-from authbench.experiment.schema import EXPERIMENT, AnyExperiment
-from authbench.experiment.tasks.registry import make_task
 from authbench.runtime.engine import ModelConfig, ModelIdentity
 from authbench.runtime.keys import rendering_digest
 from authbench.runtime.scheduler import Scheduler
 from authbench.runtime.store import ModelRecord, Store
+from authbench.tasks.fitting import Fitter
+from authbench.tasks.registry import EXPERIMENT, AnyExperiment, make_task
 
 
 def rescore(path: Path) -> RunFolder:

@@ -13,17 +13,17 @@ from typing import Any, Protocol
 from authbench.engines.registry import make_engine
 from authbench.experiment import scoring
 from authbench.experiment.facts import measured_facts, opening_facts, session_facts
-from authbench.experiment.fitting import Fitter
 from authbench.experiment.folder import RunFolder
 from authbench.experiment.jobs import STORE_FILE, Job, batches, check_capabilities, plan_jobs
-from authbench.experiment.leftout import sentences
 from authbench.experiment.loading import Experiment
-from authbench.experiment.tasks.base import Group, Task, Unit, take
-from authbench.experiment.tasks.registry import make_task
 from authbench.runtime.engine import Engine
 from authbench.runtime.keys import rendering_digest
 from authbench.runtime.scheduler import Progress, Scheduler
 from authbench.runtime.store import Store
+from authbench.tasks.base import Group, Task, Unit, take
+from authbench.tasks.fitting import Fitter
+from authbench.tasks.registry import make_task
+from authbench.words import left_out_sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def run(experiments: Sequence[Experiment], options: Options, observer: Observer 
 def _notes(task: Task) -> Iterator[str]:
     """What a person should know before the run."""
     yield from task.data().notes
-    yield from sentences(task.left_out)
+    yield from left_out_sentences(task.left_out)
 
 
 def _prepare_batch(

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from authbench.experiment.dimensions import DIMENSIONS
-from authbench.experiment.tasks.base import Group, Record, Task, Unit
+from authbench.measures.columns import DIMENSIONS, MEASURES
 from authbench.runtime.scheduler import Call, Finished
+from authbench.tasks.base import Group, Record, Task, Unit
 
-_MEASURE = ("metric", "policy", "value", "low", "high", "n", "n_invalid", "n_constant", "n_ties")
 #: Digits kept of values in `cells.json`: more than any measure means, and equal on every machine.
 _DIGITS = 10
 
@@ -104,7 +103,7 @@ def cell_rows(
         cost = costs(call for entry in entries for call in entry.calls)
         for measured in task.score(group, [entry.record for entry in entries]):
             dims = {name: measured.get(name, group.dims.get(name)) for name in DIMENSIONS}
-            measures = {name: _rounded(measured[name]) for name in _MEASURE}
+            measures = {name: _rounded(measured[name]) for name in MEASURES}
             rows.append({**facts, **dims, **measures, **cost, "partial": partial})
     return rows
 

@@ -100,11 +100,11 @@ def requests() -> list[Asked]:
     from authbench.engines.encoding import PromptEncoder, load_encode_batch
     from authbench.engines.hub import find_model
     from authbench.engines.vllm import VllmEngine
-    from authbench.experiment.fitting import Fitter
     from authbench.experiment.loading import load_experiment
     from authbench.experiment.models import load_model
-    from authbench.experiment.tasks.base import first_round
-    from authbench.experiment.tasks.registry import make_task
+    from authbench.tasks.base import first_round
+    from authbench.tasks.fitting import Fitter
+    from authbench.tasks.registry import make_task
 
     experiment = load_experiment(CONFIG, sets=SETTINGS)
     model = load_model(MODEL)

@@ -8,13 +8,14 @@ from typing import Any
 
 from engine_double import DoubleEngine
 
-from authbench.experiment.fitting import Fitter
 from authbench.experiment.loading import Experiment, load_experiment
-from authbench.experiment.schema import EXPERIMENT, LcrExperiment
-from authbench.experiment.tasks.lcr import LcrTask
-from authbench.experiment.tasks.lcr_tuning import Choice, tune_runs
 from authbench.lcr.tuning import Tuned
 from authbench.reporting.itemfiles import read_items
+from authbench.tasks.fitting import Fitter
+from authbench.tasks.lcr.settings import LcrExperiment
+from authbench.tasks.lcr.task import LcrTask
+from authbench.tasks.lcr.tuning import Choice, tune_runs
+from authbench.tasks.registry import EXPERIMENT
 
 QUERIES = 24
 

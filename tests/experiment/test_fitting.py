@@ -8,11 +8,11 @@ import pytest
 from engine_double import DoubleEngine, watch_lengths
 
 from authbench.errors import ConfigError
-from authbench.experiment.fitting import Fitter
 from authbench.experiment.loading import load_experiment
 from authbench.experiment.running import Options, run
 from authbench.runtime.engine import RenderedPrompt
 from authbench.runtime.messages import Request, Sampling, user
+from authbench.tasks.fitting import Fitter
 
 
 class WordEngine(DoubleEngine):

@@ -25,13 +25,14 @@ from lcr_collection import (
 from authbench.errors import ConfigError, DataError
 from authbench.experiment.rescoring import rescore
 from authbench.experiment.running import Options, run
-from authbench.experiment.schema import EXPERIMENT, LcrExperiment
-from authbench.experiment.tasks.base import Record
-from authbench.experiment.tasks.lcr_items import to_points, to_query
-from authbench.experiment.tasks.lcr_tuning import Choice, grades_of
+from authbench.lcr.items import to_points, to_query
 from authbench.reporting.itemfiles import read_items
 from authbench.reporting.results import load_run
 from authbench.reporting.tables import render_tables
+from authbench.tasks.base import Record
+from authbench.tasks.lcr.settings import LcrExperiment
+from authbench.tasks.lcr.tuning import Choice, grades_of
+from authbench.tasks.registry import EXPERIMENT
 
 
 @pytest.fixture

@@ -23,14 +23,14 @@ from authbench.experiment.loading import load_experiment
 from authbench.experiment.planning import plan
 from authbench.experiment.rescoring import rescore
 from authbench.experiment.running import Options, run
-from authbench.experiment.schema import EXPERIMENT, LcrExperiment
-from authbench.experiment.schema_lcr import Bm25Options, LcrDataset
-from authbench.experiment.tasks.lcr_bases import ScoredRanking, scoring_of
-from authbench.experiment.tasks.lcr_data import first_stage
 from authbench.reporting.results import load_run
 from authbench.reporting.tables import render_tables
 from authbench.reranking.common import Candidate
 from authbench.runtime.engine import Capabilities
+from authbench.tasks.lcr.bases import ScoredRanking, scoring_of
+from authbench.tasks.lcr.first_stage import first_stage
+from authbench.tasks.lcr.settings import Bm25Options, LcrDataset, LcrExperiment
+from authbench.tasks.registry import EXPERIMENT
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_the_substitute_of_yes_no_is_chosen_and_stated(beir: Path) -> None:
 
 
 def test_rerankers_with_their_own_model_score_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from authbench.experiment.tasks import lcr_bases
+    from authbench.tasks.lcr import bases as lcr_bases
 
     asked: list[tuple[str, str]] = []
 
@@ -236,7 +236,7 @@ def test_a_base_that_cannot_be_had_is_an_error_or_left_out_and_said(beir: Path, 
 def test_a_base_comes_and_its_results_are_not_lost_where_it_cannot_be_had(
     beir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from authbench.experiment.tasks import lcr_bases
+    from authbench.tasks.lcr import bases as lcr_bases
 
     class ByNumber:
         def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:

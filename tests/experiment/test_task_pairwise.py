@@ -12,13 +12,12 @@ import pytest
 from engine_double import DoubleEngine
 
 from authbench.errors import ConfigError, DataError
-from authbench.experiment.fitting import Fitter
-from authbench.experiment.schema import EXPERIMENT
 from authbench.experiment.scoring import Answered, to_record
-from authbench.experiment.tasks.base import Group, Task
-from authbench.experiment.tasks.registry import make_task
 from authbench.runtime.scheduler import Scheduler
 from authbench.runtime.store import Store
+from authbench.tasks.base import Group, Task
+from authbench.tasks.fitting import Fitter
+from authbench.tasks.registry import EXPERIMENT, make_task
 
 #: Three domains of each level, with text: d70.example has level 7.
 DOMAINS = {f"d{level}{copy}.example": level for level in range(10) for copy in range(3)}

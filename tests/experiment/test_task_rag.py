@@ -14,14 +14,13 @@ from engine_double import DoubleEngine
 from pydantic import ValidationError
 
 from authbench.errors import ConfigError, DataError
-from authbench.experiment.fitting import Fitter
-from authbench.experiment.schema import EXPERIMENT
 from authbench.experiment.scoring import Answered, to_record
-from authbench.experiment.tasks.base import Task
-from authbench.experiment.tasks.registry import make_task
 from authbench.runtime.engine import RenderedPrompt
 from authbench.runtime.scheduler import Scheduler
 from authbench.runtime.store import Store
+from authbench.tasks.base import Task
+from authbench.tasks.fitting import Fitter
+from authbench.tasks.registry import EXPERIMENT, make_task
 
 LEVELS = (1, 9, 2, 0, 8, 1)
 QUESTIONS = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from authbench.rag.calibration import calibrate
+from authbench.tasks.rag.calibration import calibrate
 
 
 def test_by_hand() -> None:

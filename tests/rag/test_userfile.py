@@ -9,7 +9,7 @@ import pytest
 
 from authbench.errors import DataError
 from authbench.rag.filters import parse_filter
-from authbench.rag.userfile import filtered_row, read_lines
+from authbench.tasks.rag.userfile import filtered_row, read_lines
 
 
 def write(tmp_path: Path, *rows: object) -> Path:

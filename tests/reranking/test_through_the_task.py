@@ -17,13 +17,13 @@ from authbench.cli.rerank import command as rerank
 from authbench.cli.run import command as run
 from authbench.errors import ConfigError
 from authbench.experiment.rescoring import rescore
-from authbench.experiment.tasks import lcr_bases
 from authbench.reporting.itemfiles import read_items
 from authbench.reranking.colbert import ColbertScorer
 from authbench.reranking.common import PairScorer
 from authbench.reranking.crossencoder import CrossEncoderScorer
 from authbench.reranking.rankt5 import RankT5Scorer
 from authbench.retrieval.runfile import read_run
+from authbench.tasks.lcr import bases as lcr_bases
 
 pytest.importorskip("sentence_transformers", minversion="6")
 

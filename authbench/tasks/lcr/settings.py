@@ -1,4 +1,4 @@
-"""Parts of an LCR experiment's settings; the experiment itself is in `schema`."""
+"""Settings of the task `lcr`: base rankings, confidences and Algorithm 1 (LCR, arXiv 2602.13571)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
-from authbench.experiment.schema_parts import Settings
+from authbench.lcr.search import Search
+from authbench.tasks.settings import ExperimentSettings, Settings, as_tuple, each_once
 
 #: Base rankings: the first stage's own, three that ask the experiment's LLM, three with models of their own.
 BaseRanking = Literal["retriever", "yesno", "qlm", "rankgpt", "colbert", "cross-encoder", "rankt5"]
@@ -75,7 +76,7 @@ class LcrDataset(Settings):
 
 
 class Confidence(Settings):
-    """How confidences are taken; see docs/lcr.md for what is the paper's and what is ours.
+    """How confidences are measured; docs/lcr.md says what is the paper's and what is ours.
 
     Attributes:
         samples: K.
@@ -205,3 +206,51 @@ class Checkpoints(Settings):
         """The checkpoint of a base reranker."""
         found: str | None = getattr(self, base.replace("-", "_"))
         return found
+
+
+class LcrExperiment(ExperimentSettings):
+    """Settings of the task `lcr`.
+
+    Attributes:
+        bases: base rankings; `qlm` needs an engine that scores given text.
+        thresholds, confidence, yesno, rankgpt: see their classes.
+        checkpoints: of the base rerankers with models of their own.
+        missing: what happens where the library or the checkpoint of one of these is not there: `error`, or
+            `leave_out`: the results lack that base ranking and say so; a later run of the same adds it.
+        gain: of NDCG: `linear`, the grade, or `exponential`, 2^grade - 1. The paper does not say which.
+        cutoff: of NDCG.
+    """
+
+    task: Literal["lcr"]
+    dataset: LcrDataset
+    bases: tuple[BaseRanking, ...] = Field(default=("retriever",), min_length=1)
+    thresholds: Thresholds = Thresholds()
+    confidence: Confidence = Confidence()
+    yesno: YesNoOptions = YesNoOptions()
+    rankgpt: RankGptOptions = RankGptOptions()
+    checkpoints: Checkpoints = Checkpoints()
+    missing: Literal["error", "leave_out"] = "error"
+    gain: Literal["linear", "exponential"] = "linear"
+    cutoff: int = Field(default=5, ge=1)
+
+    _one_or_many = field_validator("bases", mode="before")(as_tuple)
+    _once = field_validator("bases")(each_once)
+
+    @field_validator("confidence")
+    @classmethod
+    def _adaptive_needs_a_rule(cls, value: Confidence, info: ValidationInfo) -> Confidence:
+        thresholds = info.data.get("thresholds")
+        if value.adaptive and thresholds is not None:
+            if thresholds.fixed is None:
+                raise ValueError("adaptive needs thresholds.fixed: without a rule, every sample counts")
+            if value.clustering != "greedy" or value.at or value.measures != ("mscp",):
+                raise ValueError("adaptive needs greedy clustering, measures: [mscp], and no `at`")
+        return value
+
+    @property
+    def search(self) -> Search:
+        """How its confidences are read and its thresholds searched for."""
+        return Search.of(self.model_dump(mode="json"))
+
+    def check_dataset(self) -> None:
+        """Nothing: collections need not be in the catalogue."""

@@ -1,18 +1,20 @@
-"""`authbench tune`: thresholds from the confidences that runs have kept. No model, no collection."""
+"""`authbench tune`: thresholds from the confidences in the items of runs. No model, no collection."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from authbench.errors import ConfigError
-from authbench.experiment.schema import LcrExperiment
-from authbench.experiment.tasks.lcr_items import Measure, to_points, to_query
+from authbench.lcr.confidence import Measure
 from authbench.lcr.grades import GradeCorrelation, GradeRow, by_grade, grade_correlation
-from authbench.lcr.grid import grid
-from authbench.lcr.surface import Query, problem
+from authbench.lcr.items import to_points, to_query
+from authbench.lcr.search import Method, Search
+from authbench.lcr.surface import Query
 from authbench.lcr.tuning import Tuned, adjust, tune
+from authbench.measures.ndcg import Gain
+from authbench.tasks.lcr.settings import LcrExperiment
 
 
 class Item(Protocol):
@@ -44,6 +46,7 @@ class Choice:
     """How to tune; None for what the run's configuration says.
 
     Attributes:
+        step, folds, seed, shuffles, cutoff, gain: see `Search`.
         method: `lcr` or `car`.
         measure: of confidence.
         samples: only the first so many; None for all.
@@ -54,10 +57,22 @@ class Choice:
     seed: int | None = None
     shuffles: int | None = None
     cutoff: int | None = None
-    gain: Literal["linear", "exponential"] | None = None
-    method: Literal["lcr", "car"] = "lcr"
+    gain: Gain | None = None
+    method: Method = "lcr"
     measure: Measure = "mscp"
     samples: int | None = None
+
+    def search(self, settings: LcrExperiment) -> Search:
+        """The search of the run's configuration with what is given here in its place.
+
+        Raises `ConfigError` for a cutoff beyond the documents that the run kept of each query.
+        """
+        names = ("step", "folds", "seed", "shuffles", "cutoff", "gain")
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        kept = max(settings.dataset.depth, settings.cutoff)
+        if self.cutoff is not None and self.cutoff > kept:
+            raise ConfigError(f"--cutoff {self.cutoff}: this run kept {kept} documents a query")
+        return replace(settings.search, **given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +114,7 @@ def tune_runs(runs: Iterable[tuple[str, LcrExperiment, Sequence[Item]]], choice:
                 f"the run of {model} was adaptive: it kept no full confidences to tune from\n"
                 "run it with --set confidence.adaptive=false"
             )
+        search = choice.search(settings)
         for setting, found in _by_setting(model, items):
             if setting in tuned:
                 name = "/".join((setting.collection, setting.retriever, setting.base))
@@ -109,23 +125,17 @@ def tune_runs(runs: Iterable[tuple[str, LcrExperiment, Sequence[Item]]], choice:
                 to_query(entry.item, entry.gold, entry.values, choice.measure, choice.samples)
                 for entry in answered
             ]
-            tuned[setting] = _tune(queries, settings, choice)
+            tuned[setting] = _tune(queries, search, choice.method)
     return [Row(setting, found, failed[setting]) for setting, found in adjust(tuned).items()]
 
 
-def _tune(queries: Sequence[Query], settings: LcrExperiment, choice: Choice) -> Tuned:
-    thresholds = settings.thresholds
-    cutoff = settings.cutoff if choice.cutoff is None else choice.cutoff
-    depth = settings.dataset.depth
-    if cutoff > max(depth, settings.cutoff):
-        raise ConfigError(f"--cutoff {cutoff}: this run kept {max(depth, settings.cutoff)} documents a query")
-    given = problem(queries, depth=depth, cutoff=cutoff, gain=choice.gain or settings.gain)
+def _tune(queries: Sequence[Query], search: Search, method: Method) -> Tuned:
     return tune(
-        given,
-        grid(thresholds.step if choice.step is None else choice.step, method=choice.method),
-        folds=thresholds.folds if choice.folds is None else choice.folds,
-        seed=thresholds.seed if choice.seed is None else choice.seed,
-        shuffles=thresholds.shuffles if choice.shuffles is None else choice.shuffles,
+        search.problem(queries),
+        search.grid(method),
+        folds=search.folds,
+        seed=search.seed,
+        shuffles=search.shuffles,
     )
 
 

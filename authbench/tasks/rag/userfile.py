@@ -1,4 +1,4 @@
-"""A user's own retrieved documents: JSONL in, the same lines with scores and kept flags out."""
+"""A filter over a user's own retrieved documents: JSONL in, the same lines with scores and kept flags out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,13 @@ from authbench.data.columns import first_filled
 from authbench.data.records import Document, Question
 from authbench.data.rows import read_rows
 from authbench.errors import DataError
+from authbench.prompts.render import RagPrompts
+from authbench.rag.documents import cut_documents
 from authbench.rag.filters import Filter
+from authbench.rag.procedure import filter_procedure, scoring_request
+from authbench.rag.selection import Cut
+from authbench.runtime.messages import Outcome, Procedure, Request
+from authbench.tasks.fitting import Fitter
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +59,51 @@ def read_lines(path: Path, *, need_question: bool) -> Iterator[Line]:
         documents = tuple(_document(f"{place}: document {k}", entry) for k, entry in enumerate(row[key]))
         name = f"{path.name}, line {line}"
         yield Line(number, row, Question(name, number, str(question or "").strip(), "yes", documents), key)
+
+
+@dataclass(frozen=True, slots=True)
+class LineFilter:
+    """A filter that is asked about lines.
+
+    Attributes:
+        chosen: the filter; made of parts that a model is asked for.
+        cut: how many documents are kept, or from which score on.
+        minimum: fewest documents that a threshold keeps.
+        prompts: how the model is asked.
+        fitter: says how much of each document fits the model.
+    """
+
+    chosen: Filter
+    cut: Cut
+    minimum: int
+    prompts: RagPrompts
+    fitter: Fitter
+
+    def start(self, line: Line) -> Procedure[Outcome]:
+        """The procedure that filters a line. Raises `ConfigError` for a line that does not fit the model."""
+
+        def within(budget: int | None) -> Question:
+            return cut_documents(line.question, lambda place, document: budget)
+
+        def longest(budget: int | None) -> list[Request]:
+            shown = within(budget)
+            return [scoring_request(part, shown, self.prompts) for part in self.chosen.asked]
+
+        shown = within(self.fitter.budget(line.question.id, longest))
+        return filter_procedure(shown, self.prompts, self.chosen, self.cut, self.minimum)
+
+    def text_chars(self, line: Line) -> int | None:
+        """Most characters that were shown of each of a line's documents; None for all."""
+        return self.fitter.truncated.get(line.question.id, self.fitter.text_chars)
+
+
+def line_status(outcome: Outcome | None) -> str:
+    """The status of a line: `failed`, the first that is not valid, else `repaired` if any is, else `ok`."""
+    if outcome is None:
+        return "failed"
+    statuses = [answer.status for answer in outcome.answers]
+    invalid = [answer.status for answer in outcome.answers if not answer.valid]
+    return invalid[0] if invalid else "repaired" if "repaired" in statuses else "ok"
 
 
 def filtered_row(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +12,24 @@ from authbench.data.fetch import FileRecord
 from authbench.data.questions import load_questions
 from authbench.data.records import Document, Question
 from authbench.errors import ConfigError
-from authbench.experiment.fitting import Fitter
-from authbench.experiment.schema import RagDataset, RagExperiment
-from authbench.experiment.tasks.base import DataUse, Group, Record, Task, Unit
 from authbench.measures.accuracy import summarise_accuracy
 from authbench.measures.resampling import measure_row
 from authbench.prompts.render import rag_prompts
 from authbench.rag import oracle
-from authbench.rag.calibration import calibrate
 from authbench.rag.documents import characters_within, cut_documents
 from authbench.rag.filters import ORACLES, Filter, parse_filter
 from authbench.rag.labels import document_levels, domain_table
 from authbench.rag.procedure import Plan, rag_procedure, scoring_request
 from authbench.rag.selection import Cut
 from authbench.runtime.messages import Outcome, Procedure, Request
+from authbench.tasks.base import DataUse, Group, Record, Task, Unit
+from authbench.tasks.fitting import Fitter
+from authbench.tasks.rag.calibration import calibrate
+from authbench.tasks.rag.settings import RagDataset, RagExperiment
 
 
 class RagTask(Task):
-    """A group is a filter, an item a question: scored once, answered at every cut.
+    """Groups are filters; items are questions, whose documents are scored once, and answered at every cut.
 
     What is kept is a pure function of the scores, so joined filters ask for nothing that the single ones
     have not asked; equal sets of documents are answered once.
@@ -81,7 +82,7 @@ class RagTask(Task):
     def check_fit(self, limit: int | None) -> None:
         """Looks at every question: its longest prompt is the one that shows all its documents."""
         for question in self._questions[:limit]:
-            self.shown(question)
+            self._as_shown(question)
 
     def groups(self) -> Sequence[Group]:
         """A group a filter, in the order of the configuration."""
@@ -93,7 +94,8 @@ class RagTask(Task):
         return len(self._questions)
 
     def units(self, group: Group) -> Iterator[Unit]:
-        """A unit a question; gold holds the answer, and of its documents URLs, labels and levels."""
+        """A unit a question; `gold`: its `answer` and `topic`, and `urls`, `labels` and `levels` of its
+        documents."""
         plan = self._plans[group.dims["filter"]]
         for question in self._questions:
             gold = {
@@ -103,13 +105,13 @@ class RagTask(Task):
                 "labels": [document.label for document in question.documents],
                 "levels": self._levels[question.id],
             }
-            yield Unit(group, question.id, question.number, gold, self._starter(question, plan))
+            yield Unit(group, question.id, question.number, gold, partial(self._procedure, question, plan))
 
-    def _starter(self, question: Question, plan: Plan) -> Callable[[], Procedure[Outcome]]:
-        return lambda: rag_procedure(self.shown(question), self._prompts, plan, self._given(question, plan))
+    def _procedure(self, question: Question, plan: Plan) -> Procedure[Outcome]:
+        return rag_procedure(self._as_shown(question), self._prompts, plan, self._given(question, plan))
 
     def _given(self, question: Question, plan: Plan) -> dict[str, list[float]]:
-        """The scores that oracles give."""
+        """The scores that come from labels, not from the model."""
         scores = {}
         if "oracle-stance" in plan.filter.parts:
             scores["oracle-stance"] = oracle.stance_scores(question)
@@ -117,7 +119,7 @@ class RagTask(Task):
             scores["oracle-authority"] = oracle.authority_scores(self._levels[question.id])
         return scores
 
-    def shown(self, question: Question) -> Question:
+    def _as_shown(self, question: Question) -> Question:
         """The question as the model sees it in every prompt: its documents cut to what fits."""
         if question.id not in self._shown:
             name = f"rag/{question.id}"

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from authbench.errors import ConfigError
-from authbench.experiment.fitting import Fitter
-from authbench.experiment.schema import LcrExperiment
-from authbench.experiment.tasks.base import DataUse, Group, Record, Task, Unit, first_round
-from authbench.experiment.tasks.lcr_bases import (
+from authbench.lcr.assess import assess, cost_of
+from authbench.lcr.clustering import Embed
+from authbench.lcr.confidence import ConfidenceSettings
+from authbench.lcr.items import to_query
+from authbench.lcr.prompts import LcrPrompts
+from authbench.lcr.surface import Floats
+from authbench.lcr.together import together
+from authbench.measures.ndcg import gains_of
+from authbench.measures.resampling import measure_row
+from authbench.reranking.common import Candidate, Reranked
+from authbench.runtime.messages import Outcome, Procedure, Request
+from authbench.tasks.base import DataUse, Group, Record, Task, Unit, first_round
+from authbench.tasks.fitting import Fitter
+from authbench.tasks.lcr.bases import (
     ASKED,
     ask,
     check_engine,
@@ -20,28 +31,14 @@ from authbench.experiment.tasks.lcr_bases import (
     scored_rankings,
     scoring_of,
 )
-from authbench.experiment.tasks.lcr_data import first_stage
-from authbench.experiment.tasks.lcr_items import Measure, kept, to_query
-from authbench.lcr.assess import assess
-from authbench.lcr.clustering import Embed
-from authbench.lcr.confidence import ConfidenceSettings
-from authbench.lcr.cost import cost_of
-from authbench.lcr.grid import Grid, grid
-from authbench.lcr.prompts import LcrPrompts
-from authbench.lcr.rerank import Thresholds
-from authbench.lcr.surface import problem, surface
-from authbench.lcr.together import together
-from authbench.lcr.tuning import best
-from authbench.measures.ndcg import gains_of
-from authbench.measures.resampling import measure_row
-from authbench.reranking.common import Candidate, Reranked
-from authbench.runtime.messages import Outcome, Procedure, Request
+from authbench.tasks.lcr.first_stage import first_stage
+from authbench.tasks.lcr.settings import LcrExperiment
 
 
 class LcrTask(Task):
-    """A group is a base ranking, an item a judged query: its base ranking and all its confidences.
+    """Groups are base rankings; items are judged queries, each with its base ranking and all its confidences.
 
-    The confidences of a query do not depend on the base ranking, so bases share one set of requests.
+    The confidences of a query do not depend on the base ranking, so base rankings share one set of requests.
     """
 
     def __init__(self, settings: LcrExperiment, fitter: Fitter) -> None:
@@ -56,8 +53,7 @@ class LcrTask(Task):
         self._confidence = ConfidenceSettings(
             taken.samples, taken.temperature, taken.top_p, taken.max_tokens, taken.clustering
         )
-        fixed = settings.thresholds.fixed
-        self._rule = Thresholds.of(fixed.query, fixed.upper, fixed.lower) if fixed else None
+        self._search = settings.search
         self._embed = _embedder(taken.embedding) if taken.clustering == "centroid" else None
 
     @property
@@ -66,7 +62,7 @@ class LcrTask(Task):
         return list(self._queries)
 
     def check_fit(self, limit: int | None) -> None:
-        """Look at every query's prompts, and score what rerankers with models of their own score."""
+        """Looks at every query's prompts, and lets rerankers with models of their own score all documents."""
         chosen = list(self._queries)[:limit]
         for query in chosen:
             gains_of(self._stage.gold(query, 0)["relevant"], self.settings.gain)  # refuses what has no gain
@@ -105,25 +101,23 @@ class LcrTask(Task):
         return len(self._queries)
 
     def units(self, group: Group) -> Iterator[Unit]:
-        """A unit a query; gold: see `FirstStage.gold`."""
+        """A unit a query; `gold`: see `FirstStage.gold`.
+
+        The values of a record: `order`, identifiers of the base ranking's first documents; `scores`,
+        parallel to the documents of the first stage, where the base ranking has scores; `scoring` of YesNo;
+        `query` and `documents`, the confidences (values of `authbench.lcr.confidence.mscp`), the latter
+        parallel to the documents of the first stage, None for those that were not asked.
+        """
         depth = max(self.settings.dataset.depth, self.settings.cutoff)
         for number, query in enumerate(self._queries):
             gold = self._stage.gold(query, depth)
-            yield Unit(group, query, number, gold, self._starter(query, group.dims["base"]))
-
-    def _starter(self, query: str, base: str) -> Callable[[], Procedure[Outcome]]:
-        return lambda: self._procedure(query, base)
+            yield Unit(group, query, number, gold, partial(self._procedure, query, group.dims["base"]))
 
     def _procedure(self, query: str, base: str) -> Procedure[Outcome]:
-        """Base ranking and confidences side by side.
-
-        The values: `order`, identifiers of the base ranking's first documents; `scores`, parallel to the
-        first stage's, where the base gives some; `scoring` of YesNo; `query` and `documents`, confidences
-        (`lcr_items.KEPT`), the latter parallel to the first stage's documents.
-        """
+        """Base ranking and confidences side by side."""
         candidates = self.candidates(query)
         text = self._queries[query]
-        rule = self._rule if self.settings.confidence.adaptive else None
+        rule = self._search.fixed if self._search.adaptive else None
         parts = [
             assess(
                 text,
@@ -137,12 +131,7 @@ class LcrTask(Task):
         if base in ASKED and candidates:
             parts.append(self.base_procedure(query, base))
         outcomes, answers = yield from together(parts)
-        found = outcomes[0].values
-        values = {
-            **self._base_values(query, base, candidates, outcomes[1:]),
-            "query": kept(found["query"]),
-            "documents": [kept(row) for row in found["documents"]],
-        }
+        values = {**self._base_values(query, base, candidates, outcomes[1:]), **outcomes[0].values}
         return Outcome(tuple(answers), values)
 
     def _base_values(
@@ -200,63 +189,42 @@ class LcrTask(Task):
         return LcrPrompts(constrain, budget)
 
     def score(self, group: Group, records: Sequence[Record]) -> list[dict[str, Any]]:
-        """NDCG of the base ranking (`method: base`) and with LCR (`lcr`), the latter with the best
-        thresholds of the grid on these very queries, as the paper appears to do, or with the fixed ones.
+        """NDCG of the base ranking (`method: base`), and reranked.
 
-        `car` is CAR's rule, `lcr-entropy` LCR on semantic entropy, `k` a smaller number of samples. A query
-        whose requests failed counts 0 under `strict` and is left out under `valid`; thresholds are searched
-        for over the others in either case. `n_ties` counts queries with equal scores in the base ranking.
+        Thresholds are the fixed ones, or the best of the grid on these very queries, as the paper appears to
+        choose them.
+
+        `lcr` is Algorithm 1, `car` CAR's rule, `lcr-entropy` LCR on semantic entropy, `k` a smaller number of
+        samples. A query whose requests failed counts 0 under `strict` and is left out under `valid`;
+        thresholds are searched for over the others in either case. `n_ties` counts queries with equal scores
+        in the base ranking.
         """
         answered = [record for record in records if record.error is None]
         failed = len(records) - len(answered)
         ties = sum(_tied(record.values) for record in answered)
         rows: list[dict[str, Any]] = []
-        for method, measure, k in self._readings():
-            queries = [to_query(r.item, r.gold, r.values, measure, k) for r in answered]
-            base, values = self._values(queries, method)
+        for reading in self._search.readings:
+            base = values = np.zeros(0)
+            if answered:
+                queries = [to_query(r.item, r.gold, r.values, reading.measure, reading.k) for r in answered]
+                found = self._search.find(queries, reading.method)
+                base, values = found.surface.base, found.values
             if not rows:
                 rows += self._rows({"method": "base", "k": None}, base, failed, ties)
-            name = method if measure == "mscp" else f"{method}-{measure}"
-            rows += self._rows({"method": name, "k": k}, values, failed, ties)
+            rows += self._rows({"method": reading.name, "k": reading.k}, values, failed, ties)
         return rows
 
-    def _readings(self) -> Iterator[tuple[str, Measure, int | None]]:
-        """Method, measure of confidence, number of samples (None for all) of each row but the first."""
-        settings = self.settings
-        for method in settings.thresholds.methods:
-            for measure in settings.confidence.measures:
-                yield method, measure, None
-            for k in settings.confidence.at:
-                yield method, "mscp", k
-
-    def _values(
-        self, queries: Sequence[Any], method: str
-    ) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """NDCG of each query: of the base ranking, and reranked."""
-        if not queries:
-            return np.zeros(0), np.zeros(0)
-        settings, rule = self.settings, self._rule
-        given = problem(queries, depth=settings.dataset.depth, cutoff=settings.cutoff, gain=settings.gain)
-        if rule is not None and method == "lcr":
-            found = surface(given, Grid((rule.query,), ((rule.upper, rule.lower),)))
-            return found.base, found.values(0, 0)
-        found = surface(given, grid(settings.thresholds.step, method=method))
-        return found.base, found.values(*best(found.sums()))
-
-    def _rows(
-        self, dims: Mapping[str, Any], values: np.ndarray[Any, Any], failed: int, ties: int
-    ) -> list[dict[str, Any]]:
-        metric = metric_name(self.settings.cutoff, self.settings.gain)
+    def _rows(self, dims: Mapping[str, Any], values: Floats, failed: int, ties: int) -> list[dict[str, Any]]:
         every = np.concatenate([values, np.zeros(failed)])
         counts = {"n_invalid": failed, "n_ties": ties}
         return [
-            {**dims, **asdict(measure_row(metric, "strict", every, 0, **counts))},
-            {**dims, **asdict(measure_row(metric, "valid", values, 0, **counts))},
+            {**dims, **asdict(measure_row(self._search.metric, "strict", every, 0, **counts))},
+            {**dims, **asdict(measure_row(self._search.metric, "valid", values, 0, **counts))},
         ]
 
     def remarks(self, records: Sequence[Record]) -> Sequence[str]:
         """What adaptive confidences saved; those of a query count once, whatever its base rankings."""
-        if not self.settings.confidence.adaptive:
+        if not self._search.adaptive:
             return ()
         taken = {record.item: record.values for record in records if record.error is None}
         cost = cost_of(taken.values())
@@ -272,7 +240,7 @@ class LcrTask(Task):
         settings = self.settings
         use = self._stage.use()
         notes = [*use.notes, f"NDCG@{settings.cutoff} with {settings.gain} gain"]
-        if self._rule is None:
+        if self._search.fixed is None:
             notes.append(
                 "thresholds of +LCR are the best of a grid on these very queries, an upper bound; "
                 "`authbench tune` sets held-out thresholds and a shuffled control beside it"
@@ -280,11 +248,6 @@ class LcrTask(Task):
         if "yesno" in settings.bases:
             notes.append(f"yesno scored by: {scoring_of(settings, self.fitter.engine)}")
         return replace(use, seeds={"thresholds": settings.thresholds.seed}, notes=notes)
-
-
-def metric_name(cutoff: int, gain: str) -> str:
-    """`ndcg@5` for linear gain, trec_eval's; `ndcg@5-exponential`."""
-    return f"ndcg@{cutoff}" if gain == "linear" else f"ndcg@{cutoff}-{gain}"
 
 
 def _tied(values: Mapping[str, Any]) -> bool:

@@ -15,7 +15,6 @@ from typing import Literal
 from authbench.data.digests import write_atomically
 from authbench.engines.registry import engines_that_can
 from authbench.errors import ConfigError, EngineError
-from authbench.experiment.schema import LcrExperiment
 from authbench.paths import cache_dir
 from authbench.reranking.common import Candidate, PairScorer, Reranked, order_by, rerank_all
 from authbench.reranking.qlm import query_likelihood
@@ -23,6 +22,7 @@ from authbench.reranking.rankgpt import RankGptSettings, rank_gpt
 from authbench.reranking.yesno import YesNoSettings, scoring_for, yes_no
 from authbench.runtime.engine import Engine
 from authbench.runtime.messages import Outcome, Procedure
+from authbench.tasks.lcr.settings import LcrExperiment
 
 #: Base rankings that ask the experiment's LLM.
 ASKED = ("yesno", "qlm", "rankgpt")

@@ -9,12 +9,12 @@ from typing import Any
 
 from authbench.data.digests import digest
 from authbench.errors import ConfigError, DataError
-from authbench.experiment.schema_lcr import Bm25Options, DenseOptions, LcrDataset
-from authbench.experiment.tasks.base import DataUse
 from authbench.reranking.common import Candidate
 from authbench.retrieval.collections import Collection, drop_own_documents, fit_run
 from authbench.retrieval.named import load_collection
 from authbench.retrieval.runfile import Run, read_run
+from authbench.tasks.base import DataUse
+from authbench.tasks.lcr.settings import Bm25Options, DenseOptions, LcrDataset
 
 #: First stages that are made here; others come from a ranking file or a run file.
 DENSE = ("contriever", "dense")

@@ -1,4 +1,4 @@
-"""What tells the rows of `cells.json` apart."""
+"""The columns of `cells.json`: what tells its rows apart, and what each of them says."""
 
 from __future__ import annotations
 
@@ -19,3 +19,6 @@ DIMENSIONS = (
     "method",
     "collection",
 )
+
+#: The columns of the measure itself: the fields of `authbench.measures.resampling.MeasureRow`.
+MEASURES = ("metric", "policy", "value", "low", "high", "n", "n_invalid", "n_constant", "n_ties")

@@ -1,9 +1,4 @@
-"""What a task is: it turns settings into groups of units, and a group's records into measures.
-
-A *group* is one setting whose items are scored together (one domain, context and judge); a *unit* is one
-item of a group, run as one procedure; a *record* is a unit that has been answered. Adding a task means one
-module here, its settings in `schema.py` and a line in `registry.py`.
-"""
+"""What a task is: settings become groups of units, and a group's records become measures."""
 
 from __future__ import annotations
 
@@ -12,14 +7,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from authbench.experiment.fitting import Fitter
-from authbench.experiment.schema import Base
 from authbench.runtime.messages import VALID, Outcome, Procedure, Request
+from authbench.tasks.fitting import Fitter
+from authbench.tasks.settings import ExperimentSettings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """Items that are scored together. `id` names the setting, in words joined by slashes."""
+    """One setting whose items are scored together.
+
+    Attributes:
+        id: the setting in words joined by slashes, such as `movies/without/list-score`.
+        dims: its columns of `cells.json` (`authbench.measures.columns.DIMENSIONS`).
+    """
 
     id: str
     dims: Mapping[str, Any]
@@ -30,9 +30,10 @@ class Unit:
     """One item of a group.
 
     Attributes:
+        item: the item's identifier.
         number: from 0 within the group; decides the place in `items.jsonl`.
-        gold: JSON-able facts that the measures compare with.
-        start: makes the procedure.
+        gold: JSON-able facts that the measures compare with; each task's `units` says which.
+        start: makes the procedure that asks about it.
     """
 
     group: Group
@@ -44,7 +45,15 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A unit that was run: what scoring needs, and no more. `error` is set where requests failed."""
+    """A unit that was answered: what the measures need.
+
+    Attributes:
+        group: identifier of the group.
+        item, number, gold: of the unit.
+        values: of the procedure's outcome; empty where requests failed.
+        statuses: how each answer was read, in the order asked; empty where requests failed.
+        error: why requests failed, or None.
+    """
 
     group: str
     item: str
@@ -78,24 +87,31 @@ class DataUse:
 
 
 class Task(ABC):
-    """Base class. Made anew for each model, since texts may have to be cut to its context."""
+    """Base class. Made anew for each model, since texts may have to be cut to its context.
 
-    def __init__(self, settings: Base, fitter: Fitter) -> None:
+    Attributes:
+        fitter: says how much of each text fits the model.
+        left_out: parts of the experiment that this machine cannot do, with the reason; they have no groups.
+            `check_fit` finds out; `authbench score` leaves out what the run left out.
+    """
+
+    def __init__(self, settings: ExperimentSettings, fitter: Fitter) -> None:
         self.fitter = fitter
-        #: What this machine cannot do of the experiment, with why: it has no groups. `check_fit` finds out;
-        #: `authbench score` leaves out what the run did.
         self.left_out: dict[str, str] = {}
 
     def check_fit(self, limit: int | None) -> None:
-        """Decide for every item what of its texts fits the model, before any weights are loaded.
+        """Decide for every item how much of its texts fits the model, before any weights are loaded.
 
-        Raises `ConfigError` under the policy `error`.
+        Args:
+            limit: only the first so many items of each group are to be run; None for all.
+
+        Raises `ConfigError` for an item that does not fit, under the policy `error`.
         """
 
     def lacking(self, group: Group, limit: int | None) -> str | None:
         """What a run of this group needs and this machine lacks, as far as it shows without loading a model.
 
-        For a dry run, which does not call `check_fit`. None where nothing speaks against it.
+        For a dry run, which does not call `check_fit`. None where nothing is known to be lacking.
         """
         return None
 
@@ -113,21 +129,26 @@ class Task(ABC):
 
     @abstractmethod
     def score(self, group: Group, records: Sequence[Record]) -> list[dict[str, Any]]:
-        """The measures of a group: `dims` to change or add, and one measure row each.
+        """The measures of a group as rows of `cells.json`. A pure function of its arguments.
 
-        Each row has `metric, policy, value, low, high, n, n_invalid, n_constant, n_ties` and any of
-        `DIMENSIONS` (`authbench.experiment.dimensions`) that differs within the group (the aggregation,
-        say). A pure function of its arguments.
+        Each row has the columns `MEASURES` of `authbench.measures.columns`, and any of its `DIMENSIONS` that
+        differs within the group (the aggregation, say).
+
+        Args:
+            group: one of `groups`.
+            records: of its units, in the order of their numbers.
         """
 
     def remarks(self, records: Sequence[Record]) -> Sequence[str]:
-        """What tables say of the answers of all groups beside their measures, a sentence without its full
-        stop each. A pure function of its arguments."""
+        """What is to be said below the tables of the answers of all groups, beyond their measures.
+
+        Sentences without full stops. A pure function of its arguments.
+        """
         return ()
 
     @abstractmethod
     def data(self) -> DataUse:
-        """Where the items come from."""
+        """The files that the items come from, and what a reader of the numbers should know of them."""
 
 
 def first_round(procedure: Procedure[Outcome]) -> Sequence[Request]:

@@ -2,25 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any, ClassVar, Literal, get_args
+
+from pydantic import Field, field_validator
 
 from authbench.data.records import PairItem
-from authbench.data.sampling import PairRule, sample_pairs
-from authbench.experiment.fitting import Fitter
-from authbench.experiment.schema import PairwiseExperiment
-from authbench.experiment.tasks.authority import Prompts, data_use, load_data
-from authbench.experiment.tasks.base import DataUse, Group, Record, Task, Unit
-from authbench.judging import logprob
-from authbench.judging.pairwise import both_orders, pairwise_judge, pairwise_point_judge
+from authbench.data.sampling import Difficulty, PairRule, sample_pairs
+from authbench.judging.judges import pairwise_judge, point_judge
+from authbench.judging.logprob import pairwise_rank_logprob_judge, point_logprob_judge, tie_broken
 from authbench.measures.accuracy import summarise_pairs
 from authbench.measures.resampling import Policy, measure_row
 from authbench.prompts.render import PromptSet
 from authbench.runtime.messages import Outcome, Procedure, Request
+from authbench.tasks.authority import Authority, AuthorityDataset
+from authbench.tasks.base import DataUse, Group, Record, Task, Unit
+from authbench.tasks.fitting import Fitter
+from authbench.tasks.settings import Context, ExperimentSettings, as_tuple, each_once
 
-DIFFICULTIES: tuple[Literal["easy", "hard"], ...] = ("easy", "hard")
-POLICIES: tuple[Policy, ...] = ("strict", "valid")
+DIFFICULTIES: tuple[Difficulty, ...] = ("easy", "hard")
+
+
+class PairDataset(AuthorityDataset):
+    """Sources with authority labels, and how pairs are drawn from them (section 3.3.1).
+
+    Attributes:
+        pairs: pairs of each difficulty in each domain.
+        easy_min_gap: smallest difference of levels of an easy pair (the paper: greater than 5).
+        hard_max_gap: largest difference of a hard pair (the paper: less than 2).
+        allow_equal: whether hard pairs may have equal levels, for which no answer is right.
+    """
+
+    pairs: int = Field(default=5000, ge=1)
+    easy_min_gap: int = Field(default=6, ge=1)
+    hard_max_gap: int = Field(default=1, ge=0)
+    allow_equal: bool = True
+
+
+class PairwiseExperiment(ExperimentSettings):
+    """Settings of the task `pairwise`.
+
+    Attributes:
+        context: without and/or with the text of web pages.
+        judges: which of the three ways to ask (section 4.1).
+        scoring: `text`, or `logprob`: one-token answers read from the label distribution; beyond the paper.
+        order: `drawn`, the recorded side, or `both` orders asked (position bias); beyond the paper.
+    """
+
+    OPTIONS: ClassVar[tuple[str, ...]] = ("constrain", "scoring", "order", "text_chars")
+
+    task: Literal["pairwise"]
+    dataset: PairDataset
+    context: tuple[Context, ...] = Field(default=("without",), min_length=1)
+    judges: tuple[Literal["pair-rank", "pair-score", "point"], ...] = Field(
+        default=("pair-rank", "pair-score", "point"), min_length=1
+    )
+    scoring: Literal["text", "logprob"] = "text"
+    order: Literal["drawn", "both"] = "drawn"
+
+    _one_or_many = field_validator("context", "judges", mode="before")(as_tuple)
+    _once = field_validator("context", "judges")(each_once)
 
 
 class PairwiseTask(Task):
@@ -33,101 +76,82 @@ class PairwiseTask(Task):
     def __init__(self, settings: PairwiseExperiment, fitter: Fitter) -> None:
         super().__init__(settings, fitter)
         self._settings = settings
-        self._data = load_data(settings)
-        self._prompts = Prompts(settings, self._data, fitter)
+        self._authority = Authority(settings.dataset, settings.context, settings.constrain, fitter)
         self._pairs = {
             (domain, difficulty): self._draw(domain, difficulty)
-            for domain in self._data.domains
+            for domain in self._authority.data.domains
             for difficulty in DIFFICULTIES
         }
 
-    def _draw(self, domain: str, difficulty: Literal["easy", "hard"]) -> Sequence[PairItem]:
+    def _draw(self, domain: str, difficulty: Difficulty) -> Sequence[PairItem]:
         """Official pairs where the data brings them, else pairs drawn with the recorded seed.
 
-        Official pairs are what the paper's authors say they are; the rule is not held against them, but
+        Official pairs are what the paper's authors say they are: their levels need not obey the rule, but
         pairs of equal levels are left out where the settings say so.
         """
-        dataset = self._settings.dataset
-        official = self._data.pairs.get(difficulty, ())
+        dataset, data = self._settings.dataset, self._authority.data
+        official = data.pairs.get(difficulty, ())
         if official:
             admitted = (pair for pair in official if dataset.allow_equal or pair.gap)
             kept = [replace(pair, number=number) for number, pair in enumerate(admitted)]
             return kept[: dataset.pairs]
         rule = PairRule(dataset.easy_min_gap, dataset.hard_max_gap, dataset.allow_equal)
-        sources = self._data.domains[domain]
-        return sample_pairs(sources, dataset.pairs, dataset.seed, domain, difficulty, rule)
+        return sample_pairs(data.domains[domain], dataset.pairs, dataset.seed, domain, difficulty, rule)
 
     def check_fit(self, limit: int | None) -> None:
-        """Looks at every pair with texts, and without at the one of the longest names."""
+        """Looks at every pair with texts; without texts at the one with the longest names."""
         for (domain, _), pairs in self._pairs.items():
             for context in self._settings.context:
                 looked_at = pairs[:limit]
                 if context == "without":
                     looked_at = sorted(looked_at, key=_name_length)[-1:]
                 for pair in looked_at:
-                    self.prompts_for(pair, domain, context)
+                    self._prompts(pair, domain, context)
 
     def groups(self) -> Sequence[Group]:
         """Domain by domain, easy before hard, context by context, judges as the configuration has them."""
         return [
-            self._group(domain, difficulty, context, judge)
+            Group(
+                f"{domain}/{difficulty}/{context}/{judge}",
+                {**self._authority.dims(domain, context, judge), "difficulty": difficulty},
+            )
             for domain, difficulty in self._pairs
             for context in self._settings.context
             for judge in self._settings.judges
         ]
 
-    def _group(self, domain: str, difficulty: str, context: str, judge: str) -> Group:
-        kind, _, output = judge.partition("-")
-        dims = {
-            "dataset": self._data.name,
-            "domain": domain,
-            "scale": self._data.scale.name,
-            "context": context,
-            "judge": kind,
-            "output": output or "score",
-            "difficulty": difficulty,
-        }
-        return Group(f"{domain}/{difficulty}/{context}/{judge}", dims)
-
     def _of(self, group: Group) -> Sequence[PairItem]:
-        dims = group.dims
-        return self._pairs[dims["domain"], dims["difficulty"]]
+        return self._pairs[group.dims["domain"], group.dims["difficulty"]]
 
     def size(self, group: Group) -> int:
         """Pairs of the group's domain and difficulty."""
         return len(self._of(group))
 
     def units(self, group: Group) -> Iterator[Unit]:
-        """A unit a pair; gold holds the levels `[first, second]`, first being shown as A."""
+        """A unit a pair; `gold`: `levels`, `[first, second]`, the first being shown as A."""
         for pair in self._of(group):
             gold = {"levels": [pair.first.level, pair.second.level]}
-            yield Unit(group, pair.id, pair.number, gold, self._starter(pair, group.dims))
-
-    def _starter(self, pair: PairItem, dims: Mapping[str, Any]) -> Callable[[], Procedure[Outcome]]:
-        return lambda: self._procedure(pair, dims)
+            yield Unit(group, pair.id, pair.number, gold, partial(self._procedure, pair, group.dims))
 
     def _procedure(self, pair: PairItem, dims: Mapping[str, Any]) -> Procedure[Outcome]:
-        prompts = self.prompts_for(pair, dims["domain"], dims["context"])
-        low, high = 0, self._data.scale.levels - 1
+        prompts = self._prompts(pair, dims["domain"], dims["context"])
+        low, high = 0, self._authority.data.scale.levels - 1
         by_label = self._settings.scoring == "logprob"
         order, output = self._settings.order, dims["output"]
         if dims["judge"] == "point":
-            if by_label:
-                return logprob.pairwise_point_logprob_judge(pair, prompts, low, high)
-            return pairwise_point_judge(pair, prompts, low, high)
-        if not (by_label and output == "rank"):
-            return pairwise_judge(pair, prompts, output, low, high, order)
-        if order == "both":
-            return _rank_logprob_both(pair, prompts)
-        return logprob.pairwise_rank_logprob_judge(pair, prompts)
+            ask = point_logprob_judge if by_label else point_judge
+            return ask((pair.first, pair.second), prompts, low, high)
+        if by_label and output == "rank":
+            return pairwise_rank_logprob_judge(pair, prompts, order)
+        return pairwise_judge(pair, prompts, output, low, high, order)
 
-    def prompts_for(self, pair: PairItem, domain: str, context: str) -> PromptSet:
+    def _prompts(self, pair: PairItem, domain: str, context: str) -> PromptSet:
         """The prompts of a pair; one text budget for all judges, set by the prompt that shows both texts."""
 
         def longest(prompts: PromptSet) -> list[Request]:
             return [prompts.pair_score(pair.first, pair.second), prompts.pair_rank(pair.first, pair.second)]
 
-        return self._prompts.fitting(f"{domain}/{context}/{pair.id}", domain, context, longest)
+        return self._authority.prompts(pair.id, domain, context, longest)
 
     def score(self, group: Group, records: Sequence[Record]) -> list[dict[str, Any]]:
         """Accuracy, strict and valid only; pairs of equal levels and both orders have rows of their own.
@@ -150,17 +174,10 @@ class PairwiseTask(Task):
 
     def data(self) -> DataUse:
         """The corpus and pair files, and the seed."""
-        return data_use(self._data, self._settings.dataset)
+        return self._authority.use()
 
 
 Scores = tuple[float | None, float | None]
-
-
-def _rank_logprob_both(pair: PairItem, prompts: PromptSet) -> Procedure[Outcome]:
-    sources = (pair.first, pair.second)
-    asked = yield from logprob.pair_rank_logprob_judge(sources, prompts, ((0, 1), (1, 0)))
-    drawn, swapped = asked.values["pairs"]
-    return Outcome(asked.answers, both_orders(drawn[2:], (swapped[3], swapped[2])))
 
 
 def _name_length(pair: PairItem) -> int:
@@ -173,7 +190,7 @@ def _scores(record: Record) -> Scores:
         return None, None
     scores = record.values["scores"]
     if "expected" in record.values:
-        scores = logprob.tie_broken(scores, record.values["expected"])
+        scores = tie_broken(scores, record.values["expected"])
     return scores[0], scores[1]
 
 
@@ -191,14 +208,13 @@ def _accuracies(scores: Sequence[Scores], gold: Sequence[Sequence[int]]) -> list
 
 
 def _equal_rows(scores: Sequence[Scores], gold: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
-    """How often pairs of equal levels got equal scores: what would be right for them."""
+    """How often pairs of equal levels got equal scores, which is what would be right for them."""
     equal = [pair for pair, levels in zip(scores, gold, strict=True) if levels[0] == levels[1]]
     if not equal:
         return []
-    invalid = sum(None in pair for pair in equal)
     tied = [float(pair[0] == pair[1] and None not in pair) for pair in equal]
     valid = [float(pair[0] == pair[1]) for pair in equal if None not in pair]
-    counts = {"n_invalid": invalid, "n_ties": int(sum(tied))}
+    counts = {"n_invalid": len(equal) - len(valid), "n_ties": int(sum(tied))}
     return [
         asdict(measure_row("equal-tied", "strict", tied, 0, **counts)),
         asdict(measure_row("equal-tied", "valid", valid, 0, **counts)),
@@ -223,5 +239,5 @@ def _order_rows(orders: Sequence[Sequence[Sequence[float | None]]]) -> list[dict
     return [
         asdict(measure_row(metric, policy, values, 0, **counts))
         for metric, values in (("flip_rate", flips), ("first_preferred", first_preferred))
-        for policy in POLICIES
+        for policy in get_args(Policy)
     ]
