@@ -15,7 +15,8 @@ from authbench.data.records import Document, Question
 from authbench.engines.chat import ChatTemplate
 from authbench.engines.encoding import PromptEncoder, fast_encode_batch
 from authbench.errors import EngineError
-from authbench.experiment.scoring import cell_rows, item_lines, to_record
+from authbench.experiment.folder import ItemSpool
+from authbench.experiment.scoring import Answers, cell_rows
 from authbench.prompts.render import rag_prompts
 from authbench.rag.procedure import scoring_request
 from authbench.runtime.engine import Job, RenderedPrompt
@@ -130,14 +131,15 @@ def test_results_hold_what_documents_say(tmp_path: Path) -> None:
     task = task_of(path, filters=["none", "authority"])
     # Even a model that repeats its prompt is only text.
     finished = run(task, DoubleEngine(lambda prompt, sample: prompt), tmp_path / "r.sqlite")
-    answered = [to_record(entry, entry.unit) for entry in finished]
-    lines = list(item_lines(answered))
-    assert len(lines) == 2 * len(HOSTILE)
+    answers = Answers(task.groups(), ItemSpool(tmp_path / "run"))
+    for entry in finished:
+        answers.add(entry, entry.unit)
+    lines = [line.decode() for group in task.groups() for line in answers.lines(group)]
+    assert len(lines) == len(answers) == 2 * len(HOSTILE)
     for line in lines:
         assert line.count("\n") == 1 and json.loads(line)["answers"]
-    groups = [(g, [a for a in answered if a.record.group == g.id]) for g in task.groups()]
     facts = {"experiment": "e", "table": None, "model": "m", "engine": "double"}
-    rows = cell_rows(task, groups, facts, partial=False)
+    rows = cell_rows(task, answers, facts, partial=False)
     assert {row["value"] for row in rows if row["policy"] == "strict"} == {0.0}
     # Answered once, known for good: the prompts with half letters as well.
     again = run(task, DoubleEngine(lambda prompt, sample: pytest.fail("asked again")), tmp_path / "r.sqlite")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from authbench import RESULTS_FORMAT, __version__
-from authbench.experiment import provenance, scoring
+from authbench.experiment import provenance
 from authbench.experiment.jobs import Job
+from authbench.experiment.scoring import Answers
 from authbench.runtime.engine import Engine
 from authbench.runtime.keys import rendering_digest
 from authbench.runtime.scheduler import Progress
@@ -68,27 +68,25 @@ def session_facts(job: Job, engine: Engine, progress: Progress, seconds: float) 
 
 def measured_facts(
     task: Task,
-    answered: Mapping[str, Sequence[scoring.Answered]],
+    answers: Answers,
     limit: int | None,
     since: float | None,
 ) -> dict[str, Any]:
     """What was read out of the answers, and by what; the same whenever and wherever it is measured again."""
-    entries = [entry for group in answered.values() for entry in group]
-    errors = [entry.record.error for entry in entries if entry.record.error is not None]
+    errors = answers.errors
+    statuses = dict(answers.statuses, **({"failed": len(errors)} if errors else {}))
+    records = (record for group in answers.groups for record in answers.records(group))
     return {
         "status": "failed" if errors else "complete",
         "partial": bool(errors) or limit is not None,
         "fresh_since": since if errors else None,
-        "statuses": scoring.count_statuses(entries),
-        "remarks": list(task.remarks([entry.record for entry in entries])),
+        "statuses": dict(sorted(statuses.items())),
+        "remarks": list(task.remarks(records)),
         "failed_items": len(errors),
         "errors": sorted(set(errors))[:5],
         "truncated": dict(task.fitter.truncated),
         "left_out": dict(task.left_out),
-        "seconds_by_group": {
-            group.id: round(sum(c.response.seconds for e in answered.get(group.id, ()) for c in e.calls), 3)
-            for group in task.groups()
-        },
+        "seconds_by_group": {group.id: round(answers.costs[group.id].seconds, 3) for group in answers.groups},
         "measured": {"authbench": __version__, "git": provenance.git()},
     }
 

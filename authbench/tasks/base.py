@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,7 +139,7 @@ class Task(ABC):
             records: of its units, in the order of their numbers.
         """
 
-    def remarks(self, records: Sequence[Record]) -> Sequence[str]:
+    def remarks(self, records: Iterable[Record]) -> Sequence[str]:
         """What is to be said below the tables of the answers of all groups, beyond their measures.
 
         Sentences without full stops. A pure function of its arguments.

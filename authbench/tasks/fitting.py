@@ -51,7 +51,8 @@ class Fitter:
         """
         if item not in self._known:
             self._known[item] = self._decide(item, make)
-            self._makers[item] = make
+            if self.engine.context_length is not None:
+                self._makers[item] = make
         if item in self.overflows:
             self.met.add(item)
         return self._known[item]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -222,7 +222,7 @@ class LcrTask(Task):
             {**dims, **asdict(measure_row(self._search.metric, "valid", values, 0, **counts))},
         ]
 
-    def remarks(self, records: Sequence[Record]) -> Sequence[str]:
+    def remarks(self, records: Iterable[Record]) -> Sequence[str]:
         """What adaptive confidences saved; those of a query count once, whatever its base rankings."""
         if not self._search.adaptive:
             return ()

@@ -14,11 +14,11 @@ from engine_double import DoubleEngine
 from pydantic import ValidationError
 
 from authbench.errors import ConfigError, DataError
-from authbench.experiment.scoring import Answered, to_record
+from authbench.experiment.scoring import to_record
 from authbench.runtime.engine import RenderedPrompt
 from authbench.runtime.scheduler import Scheduler
 from authbench.runtime.store import Store
-from authbench.tasks.base import Task
+from authbench.tasks.base import Record, Task
 from authbench.tasks.fitting import Fitter
 from authbench.tasks.registry import EXPERIMENT, make_task
 
@@ -84,30 +84,30 @@ def reader(prompt: str, sample: int) -> str:
 
 def run(
     task: Task, tmp_path: Path, answer: Callable[[str, int], str] = reader, **options: Any
-) -> tuple[dict[str, list[Answered]], DoubleEngine]:
+) -> tuple[dict[str, list[Record]], DoubleEngine]:
     engine = DoubleEngine(answer, **options)
-    answered: dict[str, list[Answered]] = {group.id: [] for group in task.groups()}
+    answered: dict[str, list[Record]] = {group.id: [] for group in task.groups()}
     with Store(tmp_path / "r.sqlite") as store:
         scheduler = Scheduler(engine, store, store.register(engine.identity, {}))
         units = [unit for group in task.groups() for unit in task.units(group)]
         for finished in scheduler.run(units, lambda unit: unit.start()):
             answered[finished.unit.group.id].append(to_record(finished, finished.unit))
-    for entries in answered.values():
-        entries.sort(key=lambda entry: entry.record.number)
+    for records in answered.values():
+        records.sort(key=lambda record: record.number)
     return answered, engine
 
 
-def cells(task: Task, answered: Mapping[str, list[Answered]]) -> dict[tuple[Any, ...], dict[str, Any]]:
+def cells(task: Task, answered: Mapping[str, list[Record]]) -> dict[tuple[Any, ...], dict[str, Any]]:
     """Rows by filter, k, method, metric, policy and domain."""
     found = {}
     for group in task.groups():
-        for row in task.score(group, [entry.record for entry in answered[group.id]]):
+        for row in task.score(group, answered[group.id]):
             key = (row.get("k"), row.get("method"), row["metric"], row["policy"], row.get("domain"))
             found[(group.dims["filter"], *key)] = row
     return found
 
 
-def accuracy(task: Task, answered: Mapping[str, list[Answered]], policy: str = "strict") -> dict[Any, Any]:
+def accuracy(task: Task, answered: Mapping[str, list[Record]], policy: str = "strict") -> dict[Any, Any]:
     return {
         (key[0], key[1]): row["value"]
         for key, row in cells(task, answered).items()
@@ -239,7 +239,7 @@ def test_labels_of_domains_from_another_data_set(data: Path, tmp_path: Path) -> 
     unit = next(task.units(task.groups()[0]))
     assert [level is not None for level in unit.gold["levels"]] == [False, True, False, False, False, False]
     answered, _ = run(task, tmp_path)
-    assert answered["mine/oracle-authority"][0].record.values["cuts"][0]["kept"] == [1]
+    assert answered["mine/oracle-authority"][0].values["cuts"][0]["kept"] == [1]
     assert len(task.data().files) == 2
 
 
@@ -312,9 +312,9 @@ def test_documents_that_lack_something(tmp_path: Path) -> None:
     units = list(shallow.units(shallow.groups()[0]))
     assert [len(unit.gold["urls"]) for unit in units][:2] == [0, 2]
     answered, _ = run(kept, tmp_path)
-    assert all(entry.record.error is None for entries in answered.values() for entry in entries)
+    assert all(record.error is None for records in answered.values() for record in records)
     answered, _ = run(shallow, tmp_path / "shallow")
-    none = answered["mine/none"][0].record
+    none = answered["mine/none"][0]
     assert none.values["cuts"][0]["kept"] == [] and none.error is None
 
 
@@ -352,7 +352,7 @@ def test_a_million_characters_are_refused_or_cut_and_recorded(tmp_path: Path) ->
     assert list(fitter.truncated) == ["rag/q1"]
     answered, engine = run(task, tmp_path)
     assert max(len(prompt) for prompt in engine.asked) <= 4 * 1500
-    assert all(entry.record.error is None for entries in answered.values() for entry in entries)
+    assert all(record.error is None for records in answered.values() for record in records)
 
 
 def test_a_budget_in_tokens_for_each_document(tmp_path: Path) -> None:

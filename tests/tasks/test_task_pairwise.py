@@ -12,10 +12,10 @@ import pytest
 from engine_double import DoubleEngine
 
 from authbench.errors import ConfigError, DataError
-from authbench.experiment.scoring import Answered, to_record
+from authbench.experiment.scoring import to_record
 from authbench.runtime.scheduler import Scheduler
 from authbench.runtime.store import Store
-from authbench.tasks.base import Group, Task
+from authbench.tasks.base import Group, Record, Task
 from authbench.tasks.fitting import Fitter
 from authbench.tasks.registry import EXPERIMENT, make_task
 
@@ -66,21 +66,21 @@ def constant(prompt: str, sample: int) -> str:
 
 def run(
     task: Task, answer: Callable[[str, int], str], tmp_path: Path, **options: Any
-) -> tuple[dict[str, list[Answered]], DoubleEngine]:
+) -> tuple[dict[str, list[Record]], DoubleEngine]:
     engine = DoubleEngine(answer, **options)
-    answered: dict[str, list[Answered]] = {group.id: [] for group in task.groups()}
+    answered: dict[str, list[Record]] = {group.id: [] for group in task.groups()}
     with Store(tmp_path / "r.sqlite") as store:
         scheduler = Scheduler(engine, store, store.register(engine.identity, {}))
         units = [unit for group in task.groups() for unit in task.units(group)]
         for finished in scheduler.run(units, lambda unit: unit.start()):
             answered[finished.unit.group.id].append(to_record(finished, finished.unit))
-    for entries in answered.values():
-        entries.sort(key=lambda entry: entry.record.number)
+    for records in answered.values():
+        records.sort(key=lambda record: record.number)
     return answered, engine
 
 
-def measure(task: Task, answered: Mapping[str, list[Answered]], group: Group) -> dict[tuple[str, str], Any]:
-    rows = task.score(group, [entry.record for entry in answered[group.id]])
+def measure(task: Task, answered: Mapping[str, list[Record]], group: Group) -> dict[tuple[str, str], Any]:
+    rows = task.score(group, answered[group.id])
     return {(row["metric"], row["policy"]): row for row in rows}
 
 
