@@ -155,7 +155,7 @@ def test_run_ranks_as_the_models_do_and_a_rescored_run_loads_none(
     def refuse(base: str, checkpoint: str | None) -> PairScorer:
         raise AssertionError(f"{base} was loaded again")
 
-    monkeypatch.setattr(lcr_bases, "_scorer", refuse)
+    monkeypatch.setattr(lcr_bases, "make_scorer", refuse)
     rescore(folder)
     assert [(folder / name).read_bytes() for name in ("items.jsonl", "cells.json")] == before
 

@@ -101,7 +101,7 @@ def test_rerankers_with_their_own_model_score_once(tmp_path: Path, monkeypatch: 
     weights = tmp_path / "weights"
     weights.mkdir()
     (weights / "config.json").write_text("{}")
-    monkeypatch.setattr(lcr_bases, "_scorer", lambda base, checkpoint: ByLength())
+    monkeypatch.setattr(lcr_bases, "make_scorer", lambda base, checkpoint: ByLength())
     candidates = {"q": [Candidate("a", "x"), Candidate("b", "xxx")], "empty": []}
     queries = {"q": "why", "empty": "no"}
     ranking = ScoredRanking("cross-encoder", str(weights), tmp_path / "kept")
@@ -242,7 +242,7 @@ def test_a_base_comes_and_its_results_are_not_lost_where_it_cannot_be_had(
         def score(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
             return [float(document.split()[1]) for _, document in pairs]
 
-    monkeypatch.setattr(lcr_bases, "_scorer", lambda base, checkpoint: ByNumber())
+    monkeypatch.setattr(lcr_bases, "make_scorer", lambda base, checkpoint: ByNumber())
     weights = tmp_path / "weights"
     options: dict[str, Any] = {"checkpoints": {"rankt5": str(weights)}, "missing": "leave_out"}
     trial, results = experiment(beir, bases=["retriever", "rankt5"], **options), Options(tmp_path / "r")

@@ -16,16 +16,14 @@ from authbench.data.digests import write_atomically
 from authbench.engines.registry import engines_that_can
 from authbench.errors import ConfigError, EngineError
 from authbench.paths import cache_dir
-from authbench.reranking.common import Candidate, PairScorer, Reranked, order_by, rerank_all
+from authbench.reranking.common import Candidate, Reranked, order_by, rerank_all
 from authbench.reranking.qlm import query_likelihood
 from authbench.reranking.rankgpt import RankGptSettings, rank_gpt
+from authbench.reranking.registry import MODEL_BASES, default_checkpoint, make_scorer
 from authbench.reranking.yesno import YesNoSettings, scoring_for, yes_no
 from authbench.runtime.engine import Engine
 from authbench.runtime.messages import Outcome, Procedure
 from authbench.tasks.lcr.settings import LcrExperiment
-
-#: Base rankings that ask the experiment's LLM.
-ASKED = ("yesno", "qlm", "rankgpt")
 
 
 def scoring_of(settings: LcrExperiment, engine: Engine) -> Literal["logprob", "sampled", "greedy"]:
@@ -69,7 +67,7 @@ def ask(
     engine: Engine,
     text_budget: int | None,
 ) -> Procedure[Outcome]:
-    """The procedure of a base ranking in `ASKED`; its values have `order`, and `scores` where there are."""
+    """The procedure of a base ranking by the LLM; its values have `order`, and `scores` where it gives any."""
     if base == "yesno":
         scoring = scoring_of(settings, engine)
         return yes_no(query, candidates, YesNoSettings(scoring, settings.yesno.samples, text_budget))
@@ -81,7 +79,7 @@ def ask(
 
 def scored_rankings(settings: LcrExperiment) -> dict[str, ScoredRanking]:
     """The base rankings of an experiment that have models of their own, by name."""
-    own: list[str] = [base for base in settings.bases if base not in (*ASKED, "retriever")]
+    own = [base for base in settings.bases if base in MODEL_BASES]
     return {base: ScoredRanking(base, settings.checkpoints.of(base)) for base in own}
 
 
@@ -118,7 +116,7 @@ class ScoredRanking:
 
     def __init__(self, base: str, checkpoint: str | None, folder: Path | None = None) -> None:
         self.base = base
-        self._checkpoint = checkpoint
+        self._checkpoint = checkpoint or default_checkpoint(base)
         self._folder = folder or cache_dir("rerankings")
         self._name: str | None = None
 
@@ -132,7 +130,7 @@ class ScoredRanking:
         scores = {query: self._known(queries[query], found) for query, found in candidates.items()}
         missing = {query: candidates[query] for query, known in scores.items() if known is None}
         if missing:
-            made = rerank_all(_scorer(self.base, self._checkpoint), queries, missing)
+            made = rerank_all(make_scorer(self.base, self._checkpoint), queries, missing)
             for query, reranked in made.items():
                 scores[query] = reranked.scores
                 path = self._path(queries[query], candidates[query])
@@ -152,7 +150,7 @@ class ScoredRanking:
         from authbench.retrieval.checkpoints import locate, not_installed
 
         try:
-            local = Path(locate(self._checkpoint or _default(self.base))).is_dir()
+            local = Path(locate(self._checkpoint)).is_dir()
         except ConfigError as error:
             return str(error)
         if local and all(
@@ -180,29 +178,7 @@ class ScoredRanking:
         if self._name is None:
             from authbench.retrieval.checkpoints import fingerprint, locate, require
 
-            checkpoint = self._checkpoint or _default(self.base)
-            if not Path(locate(checkpoint)).is_dir():
+            if not Path(locate(self._checkpoint)).is_dir():
                 require("transformers")  # which finds the hub's commit
-            self._name = fingerprint(checkpoint)
+            self._name = fingerprint(self._checkpoint)
         return self._name
-
-
-def _default(base: str) -> str:
-    from authbench.reranking import colbert, crossencoder, rankt5
-
-    return {
-        "cross-encoder": crossencoder.CHECKPOINT,
-        "colbert": colbert.CHECKPOINT,
-        "rankt5": rankt5.CHECKPOINT,
-    }[base]
-
-
-def _scorer(base: str, checkpoint: str | None) -> PairScorer:
-    from authbench.reranking.colbert import ColbertScorer
-    from authbench.reranking.crossencoder import CrossEncoderScorer
-    from authbench.reranking.rankt5 import RankT5Scorer
-
-    name = checkpoint or _default(base)
-    if base == "cross-encoder":
-        return CrossEncoderScorer(name)
-    return ColbertScorer(name) if base == "colbert" else RankT5Scorer(name)

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from authbench.measures.ndcg import mean_ndcg
+from authbench.reranking.registry import LLM_BASES
 from authbench.retrieval.runfile import Hit
 from authbench.runtime.engine import Engine
 from authbench.runtime.scheduler import Scheduler
 from authbench.tasks.base import Group, Unit
 from authbench.tasks.fitting import Fitter
-from authbench.tasks.lcr.bases import ASKED, score_or_leave_out, scored_rankings
+from authbench.tasks.lcr.bases import score_or_leave_out, scored_rankings
 from authbench.tasks.lcr.first_stage import first_stage
 from authbench.tasks.lcr.settings import LcrExperiment
 from authbench.tasks.lcr.task import LcrTask
@@ -53,7 +54,7 @@ class Rankings:
 
     def __init__(self, settings: LcrExperiment, limit: int | None = None) -> None:
         self.stage = first_stage(settings.dataset)
-        self.asked = tuple(base for base in settings.bases if base in ASKED)
+        self.asked = tuple(base for base in settings.bases if base in LLM_BASES)
         self._settings = settings
         self._limit = limit
         self._queries = list(self.stage.queries)[:limit]

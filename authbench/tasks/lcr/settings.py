@@ -7,10 +7,8 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from authbench.lcr.search import Search
+from authbench.reranking.registry import BaseRanking
 from authbench.tasks.settings import ExperimentSettings, Settings, as_tuple, each_once
-
-#: Base rankings: the first stage's own, three that ask the experiment's LLM, three with models of their own.
-BaseRanking = Literal["retriever", "yesno", "qlm", "rankgpt", "colbert", "cross-encoder", "rankt5"]
 
 Word = Annotated[str, Field(min_length=1, pattern=r"^[^\s/]+$")]
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -20,11 +20,11 @@ from authbench.lcr.together import together
 from authbench.measures.ndcg import gains_of
 from authbench.measures.resampling import measure_row
 from authbench.reranking.common import Candidate, Reranked
+from authbench.reranking.registry import LLM_BASES
 from authbench.runtime.messages import Outcome, Procedure, Request
 from authbench.tasks.base import DataUse, Group, Record, Task, Unit, first_round
 from authbench.tasks.fitting import Fitter
 from authbench.tasks.lcr.bases import (
-    ASKED,
     ask,
     check_engine,
     score_or_leave_out,
@@ -128,7 +128,7 @@ class LcrTask(Task):
                 embed=self._embed,
             )
         ]
-        if base in ASKED and candidates:
+        if base in LLM_BASES and candidates:
             parts.append(self.base_procedure(query, base))
         outcomes, answers = yield from together(parts)
         values = {**self._base_values(query, base, candidates, outcomes[1:]), **outcomes[0].values}
