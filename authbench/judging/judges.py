@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from itertools import combinations
 from typing import Any, Literal
 
@@ -139,6 +139,7 @@ def both_orders(drawn: Sequence[float | None], swapped: Sequence[float | None]) 
     return {"scores": [(a + c) / 2, (b + d) / 2], "by_order": by_order, "flipped": (a - b) * (c - d) < 0}
 
 
+@lru_cache(maxsize=1024)
 def comparison_plan(
     count: int, scheme: Literal["anchors", "all"], seed_text: str, anchors: int = 5
 ) -> tuple[tuple[int, int], ...]:

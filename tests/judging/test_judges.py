@@ -200,6 +200,6 @@ def test_few_sources_and_wrong_settings() -> None:
     assert comparison_plan(1, "anchors", "s") == ()
     assert len(comparison_plan(4, "anchors", "s")) == 6  # fewer than the anchors: all pairs
     with pytest.raises(ConfigError, match="did you mean 'anchors'"):
-        comparison_plan(10, "anchor", "s")  # type: ignore[arg-type]
+        comparison_plan(10, "anchor", "s")
     with pytest.raises(ConfigError, match="1 or more"):
         comparison_plan(10, "anchors", "s", anchors=0)

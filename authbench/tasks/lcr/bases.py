@@ -67,7 +67,7 @@ def ask(
     engine: Engine,
     text_budget: int | None,
 ) -> Procedure[Outcome]:
-    """The procedure of a base ranking by the LLM; its values have `order`, and `scores` where it gives any."""
+    """The procedure of a base ranking by the LLM; its values have `order`, and `scores` where it has any."""
     if base == "yesno":
         scoring = scoring_of(settings, engine)
         return yes_no(query, candidates, YesNoSettings(scoring, settings.yesno.samples, text_budget))
