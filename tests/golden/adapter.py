@@ -1,6 +1,6 @@
 """The one place where the golden net touches the program: its command line, in this process.
 
-What a rebuild of the command line changes here is `_main` and `options`; the recorded files stay.
+What a rebuild of the command line changes here is `call` and `options`; the recorded files stay.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
 
-from authbench.cli.main import cli, main
+from authbench.cli.app import app
+from authbench.cli.main import execute
 
 #: Variables that could change what is printed or found; all others are left alone.
 _UNSET = (
@@ -37,7 +39,7 @@ def call(arguments: Sequence[str], folder: Path, width: int = 80) -> Said:
     """Run `authbench ARGUMENTS` in a folder, `width` columns wide, without colour, mirror or network."""
     out, err = _stream(), _stream()
     with _environment(folder, width), _streams(out, err):
-        status = _main(arguments)
+        status = execute(arguments)
     return Said(status, _text(out), _text(err))
 
 
@@ -45,41 +47,30 @@ def options() -> Mapping[str, Sequence[str]]:
     """Every verb with its arguments and options, such as `--format {text|md}`; the program itself is ''."""
     found: dict[str, Sequence[str]] = {}
 
-    def visit(name: str, command: click.Command) -> None:
-        context = click.Context(command)
+    def visit(name: str, command: object, above: typer.Context | None) -> None:
+        assert isinstance(command, TyperCommand | TyperGroup), name
+        context = typer.Context(command, parent=above, **command.context_settings)
         found[name] = sorted(_option(parameter) for parameter in command.get_params(context))
-        if isinstance(command, click.Group):
-            for word in command.list_commands(context):
-                below = command.get_command(context, word)
-                assert below is not None, word
-                visit(f"{name} {word}".strip(), below)
+        if isinstance(command, TyperGroup):
+            for word, below in command.commands.items():
+                visit(f"{name} {word}".strip(), below, context)
 
-    visit("", cli)
+    visit("", typer.main.get_command(app), None)
     return found
 
 
-def _main(arguments: Sequence[str]) -> int:
-    before = sys.argv
-    sys.argv = ["authbench", *arguments]
-    try:
-        main()
-    except SystemExit as end:
-        assert end.code is None or isinstance(end.code, int), end.code
-        return end.code or 0
-    finally:
-        sys.argv = before
-
-
-def _option(parameter: click.Parameter) -> str:
-    if isinstance(parameter, click.Argument):
-        return f"{parameter.make_metavar(click.Context(click.Command('x')))}"
+def _option(parameter: object) -> str:
+    assert isinstance(parameter, TyperArgument | TyperOption)
+    choices = parameter.type_descriptor.choices
+    among = None if choices is None else f"{{{'|'.join(map(str, choices))}}}"
+    if isinstance(parameter, TyperArgument):
+        shown = among or f"{parameter.metavar}{'...' if parameter.nargs == -1 else ''}"
+        return shown if parameter.required else f"[{shown}]"
     names = ", ".join(sorted((*parameter.opts, *parameter.secondary_opts), key=len))
-    kind = parameter.type
-    if isinstance(kind, click.Choice):
-        names += f" {{{'|'.join(map(str, kind.choices))}}}"
-    elif not getattr(parameter, "is_flag", False):
-        names += " VALUE"
-    return names + (" ..." if parameter.multiple else "") + (" (required)" if parameter.required else "")
+    value = "" if parameter.is_flag else f" {among or 'VALUE'}"
+    return (
+        names + value + (" ..." if parameter.multiple else "") + (" (required)" if parameter.required else "")
+    )
 
 
 @contextmanager

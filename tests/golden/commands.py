@@ -105,7 +105,7 @@ READS: dict[str, list[Line]] = {
         "table results/domains_fine --policy valid",
         "table results/rag --intervals",
         "table results/domains_fine --cost",
-        "table results/lcr_uncertainty --intervals --cost --policy valid",
+        "table results/lcr_uncertainty --intervals --with-cost --policy valid",
         "table limited failing",
         "table results/rag --json",
     ),

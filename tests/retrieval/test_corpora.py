@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from authbench.errors import DataError
-from authbench.retrieval.passages import JsonlCorpus, MemoryCorpus, Passage, read_corpus
+from authbench.retrieval.corpora import JsonlCorpus, MemoryCorpus, read_corpus
+from authbench.retrieval.texts import Passage, read_queries
 
 
 def lines(path: Path, *rows: object) -> Path:
@@ -55,6 +56,15 @@ def test_a_mark_at_the_beginning_is_no_part_of_the_text(tmp_path: Path) -> None:
     assert read_corpus(path)["b"].text.startswith("日")
 
 
+def test_whole_numbers_as_identifiers_and_null_titles(tmp_path: Path) -> None:
+    path = lines(tmp_path / "corpus.jsonl", {"_id": 7, "title": None, "text": "x"}, {"_id": 0, "text": "y"})
+    assert dict(read_corpus(path)) == {"7": Passage("x"), "0": Passage("y")}
+    assert read_queries(path) == {"7": "x", "0": "y"}
+    again = lines(tmp_path / "twice.jsonl", {"_id": 7, "text": "x"}, {"_id": "7", "text": "y"})
+    with pytest.raises(DataError, match=r"twice\.jsonl:2: '7' comes twice"):
+        read_corpus(again)
+
+
 def test_the_digest_names_the_content() -> None:
     one = MemoryCorpus({"a": Passage("x", "t")})
     assert one.digest == MemoryCorpus({"a": Passage("x", "t")}).digest
@@ -75,9 +85,14 @@ def test_a_corpus_cut_in_the_middle(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"_id": 1, "text": "x"}, "a document is"),
-        ({"_id": "x"}, "a document is"),
-        ({"_id": "a", "text": "again"}, "document 'a' comes twice"),
+        ({"_id": True, "text": "x"}, '"_id" must be a text or a whole number'),
+        ({"_id": 1.5, "text": "x"}, '"_id" must be a text or a whole number'),
+        ({"_id": "", "text": "x"}, '"_id" must be a text or a whole number'),
+        ({"text": "x"}, '"_id" must be a text or a whole number'),
+        ({"_id": "x"}, "a line is"),
+        ({"_id": "x", "text": None}, "a line is"),
+        ({"_id": "x", "text": "x", "title": 1}, "a line is"),
+        ({"_id": "a", "text": "again"}, "'a' comes twice"),
         (["a"], "not a JSON object"),
     ],
 )
