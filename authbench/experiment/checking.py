@@ -1,4 +1,4 @@
-"""What can be said of a configuration without running it, nor reading its data."""
+"""Checks of a configuration that neither run it nor read its data."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from authbench.tasks.base import Task
 def opening_facts(
     job: Job, task: Task, engine: Engine, limit: int | None, since: float | None
 ) -> dict[str, Any]:
-    """What is known before the first answer."""
+    """The facts that are known before the first answer: configuration, model, data, versions, machine."""
     from authbench.prompts.render import prompt_set_hash
 
     settings = job.experiment.settings
@@ -54,7 +54,7 @@ def opening_facts(
 
 
 def session_facts(job: Job, engine: Engine, progress: Progress, seconds: float) -> dict[str, Any]:
-    """What the session that asked the model says of itself when it ends."""
+    """The facts of the session that asked the model: its counters, its time, and what the engine reports."""
     return {
         "session": {**asdict(progress), "seconds": round(seconds, 3)},
         "engine": {
@@ -72,7 +72,7 @@ def measured_facts(
     limit: int | None,
     since: float | None,
 ) -> dict[str, Any]:
-    """What was read out of the answers, and by what; the same whenever and wherever it is measured again."""
+    """The facts that are read out of the answers; `authbench score` makes them again from the store."""
     errors = answers.errors
     statuses = dict(answers.statuses, **({"failed": len(errors)} if errors else {}))
     records = (record for group in answers.groups for record in answers.records(group))

@@ -82,7 +82,7 @@ class RunFolder:
             raise ConfigError(f"{self.path} holds a whole run, and --limit {limit} would replace it\n{_OUT}")
 
     def check_model(self, identity: Mapping[str, Any], rendering_hash: str) -> None:
-        """Refuse to go on with a model whose answers would be others: `ConfigError` with the difference."""
+        """Refuse to continue a run with another model or chat template: `ConfigError` with the difference."""
         facts = self.read()
         if facts is None:
             return
@@ -90,7 +90,7 @@ class RunFolder:
         self._refuse("model", _differences(old, {**identity, "chat template": rendering_hash}))
 
     def check_left_out(self, left_out: Mapping[str, str]) -> None:
-        """Refuse to replace results by fewer: `ConfigError` if they have what is left out this time.
+        """Refuse to lose results: `ConfigError` if the folder has some of what is left out this time.
 
         Args:
             left_out: see `Task.left_out`.
@@ -125,7 +125,7 @@ class RunFolder:
         return since if facts.get("status") != "complete" and isinstance(since, float) else None
 
     def spool(self) -> ItemSpool:
-        """Where lines of `items.jsonl` wait until all are there."""
+        """A temporary file for the lines of `items.jsonl`, until all are there."""
         return ItemSpool(self.path)
 
     def write_run(self, facts: Mapping[str, Any]) -> None:
@@ -160,10 +160,10 @@ class RunFolder:
 
 
 class ItemSpool:
-    """A file without a name, in the folder of a run, in which the lines of its items wait.
+    """A temporary file in the folder of a run that holds the lines of `items.jsonl` until all are there.
 
-    Units end in any order, and `items.jsonl` has an order: so texts need not stay in memory. The file is gone
-    when the process ends, however it ends.
+    Units end in any order, and `items.jsonl` has an order; with this file, texts need not stay in memory. It
+    has no name, so it is gone when the process ends, however it ends.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Jobs: every experiment with every one of its models, and what can be checked before anything is made."""
+"""Jobs: every experiment with each of its models, and the checks that need no model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Job:
 
 
 def plan_jobs(experiments: Sequence[Experiment]) -> list[Job]:
-    """Every experiment with every one of its models, those of one model side by side.
+    """A job for every experiment and each of its models; jobs that share an engine stand side by side.
 
     Raises:
         ConfigError: an unknown model, or two jobs that would write the same folder.

@@ -103,7 +103,7 @@ class Prepared:
                 yield self, unit
 
     def total(self, limit: int | None) -> int:
-        """How many units that is."""
+        """How many units are to be run."""
         sizes = (self.task.size(group) for group in self.answers.groups)
         return sum(size if limit is None else min(size, limit) for size in sizes)
 
@@ -215,7 +215,7 @@ def _run_batch(
 
 
 def _fresh_since(batch: Sequence[Prepared], options: Options, observer: Observer) -> float | None:
-    """From when on answers count in a fresh run: its own beginning if it goes on; None: it is not fresh."""
+    """From which time on answers count in a `--fresh` run: when it first began. None for any other run."""
     begun = [
         since for p in batch if (since := p.folder.unfinished_fresh(p.job.experiment.resolved())) is not None
     ]
@@ -238,7 +238,7 @@ class _Run:
     earlier: dict[str, Any] | None = None
 
     def open(self, engine: Engine) -> None:
-        """Say that the run goes on; one that is complete stays so meanwhile, if it is not replaced."""
+        """Write that the run has begun; a complete one that is not replaced stays as it is until `close`."""
         p = self.prepared
         self.facts = opening_facts(p.job, p.task, engine, self.limit, self.since)
         if self.since is not None:
@@ -251,7 +251,7 @@ class _Run:
         p.folder.write_run(self.facts)
 
     def close(self, engine: Engine, progress: Progress, seconds: float) -> Done:
-        """Write everything. Where nothing had to be asked, who asked before stays on record."""
+        """Write everything. Where nothing had to be asked, the facts of the earlier session stay."""
         p = self.prepared
         if self.earlier is not None and not p.asked:
             facts = self.earlier
@@ -278,7 +278,7 @@ def judge(prepared: Sequence[Prepared], scheduler: Scheduler, limit: int | None)
 
 @contextmanager
 def _few_collections() -> Iterator[None]:
-    """A run makes many small objects that stay and no cycles: looking for these is a tenth of its time."""
+    """Collect garbage less often: a run makes many objects and no cycles, and looking for them takes time."""
     before = gc.get_threshold()
     gc.set_threshold(50_000, 20, 100)
     try:

@@ -1,4 +1,4 @@
-"""From ended procedures to `items.jsonl` and `cells.json`: pure functions of the answers."""
+"""From ended procedures to `items.jsonl` and `cells.json`, which depend on nothing but the answers."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Answers:
 
 
 def _packed(record: Record) -> bytes:
-    """Everything but the group: a fifth of what its objects take."""
+    """A record but for its group, in a fifth of the memory that its objects take."""
     values = (record.item, record.number, record.gold, record.values, record.statuses, record.error)
     return pickle.dumps(values, pickle.HIGHEST_PROTOCOL)
 

@@ -1,4 +1,4 @@
-"""Keeping prompts within a model's context: found before the run, and cut or refused by a stated policy."""
+"""Keeping prompts within a model's context: measured before the run, then cut or refused by policy."""
 
 from __future__ import annotations
 
