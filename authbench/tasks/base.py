@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from authbench.runtime.messages import VALID, Outcome, Procedure, Request
+from authbench.runtime.messages import Outcome, Procedure, Request
 from authbench.tasks.fitting import Fitter
 from authbench.tasks.settings import ExperimentSettings
 
@@ -62,11 +62,6 @@ class Record:
     values: Mapping[str, Any]
     statuses: tuple[str, ...]
     error: str | None = None
-
-    @property
-    def valid(self) -> bool:
-        """True if every answer could be read."""
-        return self.error is None and all(status in VALID for status in self.statuses)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,11 +56,6 @@ class LcrTask(Task):
         self._search = settings.search
         self._embed = _embedder(taken.embedding) if taken.clustering == "centroid" else None
 
-    @property
-    def queries(self) -> list[str]:
-        """Identifiers of the judged queries, in the order of the items."""
-        return list(self._queries)
-
     def check_fit(self, limit: int | None) -> None:
         """Looks at every query's prompts, and lets rerankers with models of their own score all documents."""
         chosen = list(self._queries)[:limit]
