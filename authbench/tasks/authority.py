@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-
-from pydantic import Field, field_validator
+from typing import TYPE_CHECKING, Any
 
 from authbench.errors import ConfigError
 from authbench.prompts.render import ENTITY_NOUNS, PromptSet, prompt_set
 from authbench.runtime.messages import Request
+from authbench.tasks.authority_settings import AuthorityDataset
 from authbench.tasks.base import DataUse
 from authbench.tasks.fitting import Fitter
-from authbench.tasks.settings import Context, Name, Settings, each_once
+from authbench.tasks.settings import Context
 
 if TYPE_CHECKING:
     from authbench.data.authority import AuthorityData
-
-
-class AuthorityDataset(Settings):
-    """Sources with authority labels, and how many lists are drawn from them.
-
-    Attributes:
-        name: data set of the catalogue.
-        scale: `fine`, levels 0 to 9, or `coarse`, 0 to 4 (section 3.2).
-        lists: lists in each domain; fewer where the data brings its own lists and has fewer.
-        seed: of everything that is drawn: the sample of the corpus, the lists, their order, the anchors.
-        domains: which of the data set's domains; all if left out.
-        columns: column names by role, where they are not found by name.
-        path: a file of the user's own instead of the catalogue's.
-    """
-
-    name: Name
-    scale: Literal["fine", "coarse"] = "fine"
-    lists: int = Field(default=500, ge=1)
-    seed: int = 0
-    domains: tuple[str, ...] | None = Field(default=None, min_length=1)
-    columns: Mapping[str, str] | None = None
-    path: str | None = None
-
-    @field_validator("domains")
-    @classmethod
-    def _domains_once(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        return None if value is None else each_once(value)
 
 
 class Authority:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any, ClassVar, Literal
-
-from pydantic import Field, field_validator
+from typing import Any, Literal
 
 from authbench.data.items import lists_of
 from authbench.data.records import ListItem
@@ -17,37 +15,10 @@ from authbench.judging.logprob import pair_rank_logprob_judge, point_logprob_jud
 from authbench.measures.correlation import summarise_lists
 from authbench.prompts.render import PromptSet
 from authbench.runtime.messages import Outcome, Procedure, Request
-from authbench.tasks.authority import Authority, AuthorityDataset
+from authbench.tasks.authority import Authority
+from authbench.tasks.authority_settings import ListwiseExperiment
 from authbench.tasks.base import DataUse, Group, Record, Task, Unit
 from authbench.tasks.fitting import Fitter
-from authbench.tasks.settings import Context, ExperimentSettings, as_tuple, each_once
-
-ListJudge = Literal["point", "list-rank", "list-score", "pair-rank", "pair-score"]
-
-
-class ListwiseExperiment(ExperimentSettings):
-    """Settings of the task `listwise`.
-
-    Attributes:
-        context: without and/or with the text of web pages.
-        judges: which of the five ways to ask (section 4.1).
-        anchors: anchors of PairJudge on fine lists (section 4.1: 5).
-        scoring: `text`, or `logprob`: one-token answers read from the label distribution; beyond the paper.
-    """
-
-    OPTIONS: ClassVar[tuple[str, ...]] = ("constrain", "scoring", "text_chars")
-
-    task: Literal["listwise"]
-    dataset: AuthorityDataset
-    context: tuple[Context, ...] = Field(default=("without",), min_length=1)
-    judges: tuple[ListJudge, ...] = Field(
-        default=("point", "list-rank", "list-score", "pair-rank", "pair-score"), min_length=1
-    )
-    anchors: int = Field(default=5, ge=1, le=10)
-    scoring: Literal["text", "logprob"] = "text"
-
-    _one_or_many = field_validator("context", "judges", mode="before")(as_tuple)
-    _once = field_validator("context", "judges")(each_once)
 
 
 class ListwiseTask(Task):

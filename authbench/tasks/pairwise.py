@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, get_args
-
-from pydantic import Field, field_validator
+from typing import Any, get_args
 
 from authbench.data.records import PairItem
 from authbench.data.sampling import Difficulty, PairRule, sample_pairs
@@ -17,53 +15,12 @@ from authbench.measures.accuracy import summarise_pairs
 from authbench.measures.resampling import Policy, measure_row
 from authbench.prompts.render import PromptSet
 from authbench.runtime.messages import Outcome, Procedure, Request
-from authbench.tasks.authority import Authority, AuthorityDataset
+from authbench.tasks.authority import Authority
+from authbench.tasks.authority_settings import PairwiseExperiment
 from authbench.tasks.base import DataUse, Group, Record, Task, Unit
 from authbench.tasks.fitting import Fitter
-from authbench.tasks.settings import Context, ExperimentSettings, as_tuple, each_once
 
 DIFFICULTIES: tuple[Difficulty, ...] = ("easy", "hard")
-
-
-class PairDataset(AuthorityDataset):
-    """Sources with authority labels, and how pairs are drawn from them (section 3.3.1).
-
-    Attributes:
-        pairs: pairs of each difficulty in each domain.
-        easy_min_gap: smallest difference of levels of an easy pair (the paper: greater than 5).
-        hard_max_gap: largest difference of a hard pair (the paper: less than 2).
-        allow_equal: whether hard pairs may have equal levels, for which no answer is right.
-    """
-
-    pairs: int = Field(default=5000, ge=1)
-    easy_min_gap: int = Field(default=6, ge=1)
-    hard_max_gap: int = Field(default=1, ge=0)
-    allow_equal: bool = True
-
-
-class PairwiseExperiment(ExperimentSettings):
-    """Settings of the task `pairwise`.
-
-    Attributes:
-        context: without and/or with the text of web pages.
-        judges: which of the three ways to ask (section 4.1).
-        scoring: `text`, or `logprob`: one-token answers read from the label distribution; beyond the paper.
-        order: `drawn`, the recorded side, or `both` orders asked (position bias); beyond the paper.
-    """
-
-    OPTIONS: ClassVar[tuple[str, ...]] = ("constrain", "scoring", "order", "text_chars")
-
-    task: Literal["pairwise"]
-    dataset: PairDataset
-    context: tuple[Context, ...] = Field(default=("without",), min_length=1)
-    judges: tuple[Literal["pair-rank", "pair-score", "point"], ...] = Field(
-        default=("pair-rank", "pair-score", "point"), min_length=1
-    )
-    scoring: Literal["text", "logprob"] = "text"
-    order: Literal["drawn", "both"] = "drawn"
-
-    _one_or_many = field_validator("context", "judges", mode="before")(as_tuple)
-    _once = field_validator("context", "judges")(each_once)
 
 
 class PairwiseTask(Task):

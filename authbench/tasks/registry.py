@@ -7,11 +7,10 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
+from authbench.tasks.authority_settings import ListwiseExperiment, PairwiseExperiment
 from authbench.tasks.base import Task
 from authbench.tasks.fitting import Fitter
 from authbench.tasks.lcr.settings import LcrExperiment
-from authbench.tasks.listwise import ListwiseExperiment
-from authbench.tasks.pairwise import PairwiseExperiment
 from authbench.tasks.rag.settings import RagExperiment
 from authbench.tasks.settings import ExperimentSettings
 

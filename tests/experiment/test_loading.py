@@ -8,7 +8,7 @@ from authbench.errors import ConfigError
 from authbench.experiment.loading import load_experiment
 from authbench.experiment.models import load_model
 from authbench.paths import share_dir
-from authbench.tasks.listwise import ListwiseExperiment
+from authbench.tasks.authority_settings import ListwiseExperiment
 
 GOOD = """\
 table: authoritybench/1

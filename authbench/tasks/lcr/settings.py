@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
-from authbench.lcr.search import Search
 from authbench.reranking.registry import BaseRanking
 from authbench.tasks.settings import ExperimentSettings, Settings, as_tuple, each_once
+
+if TYPE_CHECKING:
+    from authbench.lcr.search import Search
 
 Word = Annotated[str, Field(min_length=1, pattern=r"^[^\s/]+$")]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -248,6 +250,8 @@ class LcrExperiment(ExperimentSettings):
     @property
     def search(self) -> Search:
         """How its confidences are read and its thresholds searched for."""
+        from authbench.lcr.search import Search
+
         return Search.of(self.model_dump(mode="json"))
 
     def check_dataset(self) -> None:
