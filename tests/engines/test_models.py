@@ -34,9 +34,7 @@ def write_model(folder: Path, **config: Any) -> Path:
     values = {"max_position_embeddings": 512, "dtype": "bfloat16", **config}
     (folder / "config.json").write_text(json.dumps(values))
     (folder / "tokenizer_config.json").write_text(
-        json.dumps(
-            {"eos_token": "<|im_end|>", "bos_token": {"content": "<|endoftext|>", "__type": "AddedToken"}}
-        )
+        json.dumps({"eos_token": "<|im_end|>", "bos_token": {"__type": "AddedToken", "content": SPECIAL[0]}})
     )
     (folder / "chat_template.jinja").write_text(SWITCH)
     words = ["[unk]", "hello", "world", "user", "assistant", "|", "<", ">", "im_end", "<|", "|>"]

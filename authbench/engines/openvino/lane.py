@@ -207,7 +207,9 @@ class Lane:
         if trial is None:
             raise EngineError(f"OpenVINO failed: {message}")
         self._constraints[trial] = f"the {trial.kind} constraint is not supported: {message}"
-        self._waiting.extendleft(reversed(self._running))
+        for ticket in reversed(self._running):
+            ticket.handles = []
+            self._waiting.appendleft(ticket)
         self._running = []
         self._pipeline = self._companion = None
         self._pipeline = self._load()
