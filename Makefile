@@ -7,7 +7,7 @@ RESULTS ?= results
 LCR ?= lcr_bm25 lcr_contriever
 COLLECTIONS ?= trec-dl-2019 trec-dl-2020 nq fever scidocs trec-covid
 
-.PHONY: help setup demo test check format bench reproduce-small reproduce-all reproduce-authority reproduce-lcr test-vllm build clean
+.PHONY: help setup demo test check format bench golden golden-record reproduce-small reproduce-all reproduce-authority reproduce-lcr test-vllm build clean
 
 help:  ## Show what can be made.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 22
@@ -38,6 +38,12 @@ format: setup  ## Format the code and mend what the linter can.
 
 bench: setup  ## Measure the harness, as ratios.
 	$(BIN)/python -m benchmarks
+
+golden: setup  ## Compare everything that users see of small runs with what was recorded.
+	$(BIN)/python -m tests.golden
+
+golden-record: setup  ## Record it anew, and list what changed.
+	$(BIN)/python -m tests.golden --record
 
 reproduce-small: setup  ## Replay recorded answers and compare every cell with its golden value.
 	$(BIN)/python scripts/reproduce_small.py

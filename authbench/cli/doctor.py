@@ -1,36 +1,147 @@
-"""`authbench doctor`."""
-
-from __future__ import annotations
+"""What there is, and what works on this machine: list, doctor, completion."""
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-import click
+import typer
 
-from authbench.cli.common import output_options, print_columns, print_json, results_option
+from authbench.cli.common import Json, Quiet, Results, flag, print_columns, print_json
 from authbench.errors import AuthbenchError
 
+app = typer.Typer()
+
+Rows = list[dict[str, Any]]
 #: The model that each engine is tried with where it is at hand: small enough to load in seconds.
 TRIAL_MODEL = "smollm2-135m"
 
 
-@click.command("doctor")
-@results_option
-@click.option("--no-generate", is_flag=True, help="Do not load a model for a trial.")
-@output_options
-def command(results: Path, no_generate: bool, quiet: bool, as_json: bool) -> None:
+@app.command("list", rich_help_panel="Run")
+def list_(
+    what: Annotated[
+        Literal["configs", "datasets", "models", "judges", "engines"],
+        typer.Argument(metavar="WHAT", help="What to list."),
+    ],
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """List configurations, data sets, models, judges or engines.
+
+    Example: authbench list models
+    """
+    lists = {
+        "configs": _configs,
+        "datasets": _datasets,
+        "models": _models,
+        "judges": _judges,
+        "engines": _engines,
+    }
+    rows = lists[what]()
+    if as_json:
+        print_json(rows)
+    elif rows:
+        _print_rows(rows, list(rows[0]))
+
+
+def _print_rows(rows: Rows, head: Sequence[str]) -> None:
+    print_columns([list(row.values()) for row in rows], head)
+
+
+def _configs() -> Rows:
+    import yaml
+
+    from authbench.paths import share_dir
+
+    rows = []
+    for path in sorted(share_dir("configs").glob("*.yaml")):
+        values = yaml.load(path.read_text(encoding="utf-8"), Loader=_fast_loader())
+        if "extends" in values:
+            parent = path.with_name(values["extends"])
+            values = {**yaml.load(parent.read_text(encoding="utf-8"), Loader=_fast_loader()), **values}
+        rows.append({"name": path.stem, "task": values.get("task"), "title": values.get("title")})
+    return rows
+
+
+def _datasets() -> Rows:
+    from authbench.data.catalog import catalog
+
+    return [
+        {"name": entry.name, "kind": entry.kind, "text": entry.has_text, "title": entry.title}
+        for entry in catalog().values()
+    ]
+
+
+def _models() -> Rows:
+    import yaml
+
+    from authbench.experiment.models import known_models
+
+    rows = []
+    for name, path in sorted(known_models().items()):
+        values = yaml.load(path.read_text(encoding="utf-8"), Loader=_fast_loader())
+        parameters = values.get("parameters")
+        rows.append(
+            {
+                "name": name,
+                "id": values.get("id"),
+                "parameters": f"{parameters / 1e9:.1f}B" if parameters else None,
+                "context": values.get("context_length"),
+                "paper": values.get("paper_name"),
+            }
+        )
+    return rows
+
+
+def _judges() -> Rows:
+    return [
+        {"name": "point", "calls": 10, "coarse": 5, "answers": 'a score: {"score": 7}'},
+        {"name": "list-rank", "calls": 1, "coarse": 1, "answers": "a ranking: [4] > [0]"},
+        {"name": "list-score", "calls": 1, "coarse": 1, "answers": 'scores: {"0": 7, "1": 4}'},
+        {"name": "pair-rank", "calls": 35, "coarse": 10, "answers": "A or B"},
+        {"name": "pair-score", "calls": 35, "coarse": 10, "answers": 'scores: {"A": 7, "B": 4}'},
+    ]  # fmt: skip
+
+
+def _engines() -> Rows:
+    from authbench.engines.registry import ENGINES, installed
+
+    return [
+        {
+            "name": name,
+            "installed": installed(name),
+            "extra": spec.extra,
+            "for": spec.summary,
+            "can": ", ".join(spec.can) or None,
+        }
+        for name, spec in ENGINES.items()
+    ]
+
+
+def _fast_loader() -> Any:
+    import yaml
+
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@app.command(rich_help_panel="Service")
+def doctor(
+    results: Results = Path("results"),
+    no_generate: Annotated[bool, flag("--no-generate", help="Do not load a model for a trial.")] = False,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
     """Say what works on this machine.
 
-    Engines, GPU and its memory against the models, data, store. Each installed engine that has a small model
-    at hand makes one tiny generation.
+    Engines, GPU and its memory against the models, data, store. Each installed
+    engine that has a small model at hand makes one tiny generation.
 
-    \b
     Example:
       authbench doctor
     """
     from authbench.engines.memory import find_gpus
+    from authbench.engines.registry import ENGINES
     from authbench.experiment.provenance import machine, versions
 
     gpus = find_gpus()
@@ -38,8 +149,8 @@ def command(results: Path, no_generate: bool, quiet: bool, as_json: bool) -> Non
         "versions": versions(),
         "machine": machine(),
         "gpus": [{"name": gpu.name, "memory_gb": round(gpu.memory / 1e9, 1)} for gpu in gpus],
-        "engines": [_engine(name, generate=not no_generate) for name in _engine_names()],
-        "models": _models([gpu.memory for gpu in gpus]),
+        "engines": [_engine(name, generate=not no_generate) for name in ENGINES],
+        "models": _model_memory([gpu.memory for gpu in gpus]),
         "data": _data(),
         "store": _store(results),
     }
@@ -47,12 +158,6 @@ def command(results: Path, no_generate: bool, quiet: bool, as_json: bool) -> Non
         print_json(report)
     else:
         _print(report)
-
-
-def _engine_names() -> list[str]:
-    from authbench.engines.registry import ENGINES
-
-    return list(ENGINES)
 
 
 def _engine(name: str, *, generate: bool) -> dict[str, Any]:
@@ -94,7 +199,7 @@ def _trial(name: str) -> str:
     return f"{TRIAL_MODEL} said {completion.response.text!r} in {time.monotonic() - started:.1f} s"
 
 
-def _models(memories: list[float]) -> list[dict[str, Any]]:
+def _model_memory(memories: Sequence[float]) -> Rows:
     from authbench.engines.memory import fit
     from authbench.experiment.models import known_models, load_model
 
@@ -118,7 +223,7 @@ def _models(memories: list[float]) -> list[dict[str, Any]]:
     return rows
 
 
-def _data() -> list[dict[str, Any]]:
+def _data() -> Rows:
     from authbench.data.catalog import catalog
     from authbench.data.fetch import Places, local
 
@@ -142,15 +247,37 @@ def _store(results: Path) -> str:
 def _print(report: dict[str, Any]) -> None:
     words = ", ".join(f"{name} {version}" for name, version in report["versions"].items())
     machine = report["machine"]
-    click.echo(words)
-    click.echo(f"{machine['system']}, {machine['processor']}, {machine['cores']} cores")
+    typer.echo(words)
+    typer.echo(f"{machine['system']}, {machine['processor']}, {machine['cores']} cores")
     gpus = ", ".join(f"{gpu['name']} ({gpu['memory_gb']} GB)" for gpu in report["gpus"]) or "none"
-    click.echo(f"GPU: {gpus}\n")
+    typer.echo(f"GPU: {gpus}\n")
     for name in ("engines", "models", "data"):
-        rows = report[name]
-        head = list(rows[0])
-        print_columns([[row[key] for key in head] for row in rows], [key.replace("_", " ") for key in head])
-        click.echo()
+        _print_rows(report[name], [key.replace("_", " ") for key in report[name][0]])
+        typer.echo()
     mirror = os.environ.get("AUTHBENCH_MIRROR")
-    click.echo(f"mirror: {mirror or 'none (AUTHBENCH_MIRROR)'}")
-    click.echo(f"store: {report['store']}")
+    typer.echo(f"mirror: {mirror or 'none (AUTHBENCH_MIRROR)'}")
+    typer.echo(f"store: {report['store']}")
+
+
+@app.command(rich_help_panel="Service")
+def completion(
+    shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(metavar="SHELL", help="Which shell.")],
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    r"""Print the shell's completion script.
+
+    authbench --install-completion puts it where the shell looks for it.
+
+    Examples:
+      authbench completion bash > ~/.local/share/bash-completion/completions/authbench
+      authbench completion zsh > "${fpath\[1]}/_authbench"
+      authbench completion fish > ~/.config/fish/completions/authbench.fish
+    """
+    from typer.completion import get_completion_script  # type: ignore[attr-defined]
+
+    script = get_completion_script(prog_name="authbench", complete_var="_AUTHBENCH_COMPLETE", shell=shell)
+    if as_json:
+        print_json({"shell": shell, "script": script})
+    else:
+        typer.echo(script)

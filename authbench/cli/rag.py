@@ -1,99 +1,112 @@
-"""`authbench rag`: filter one's own retrieved documents, and compare the filters of a run."""
-
-from __future__ import annotations
+"""RAG: filter one's own retrieved documents, and compare the filters of a run: rag filter, rag compare."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import click
+import typer
 
-from authbench.cli.common import json_option, print_columns, print_json, quiet_option, results_option
-from authbench.errors import PARTIAL_FAILURE, ConfigError, DataError
+from authbench.cli.common import (
+    Json,
+    Quiet,
+    Results,
+    complete_engine,
+    complete_models,
+    flag,
+    print_columns,
+    print_json,
+    say,
+)
+from authbench.errors import PARTIAL_FAILURE, ConfigError, DataError, did_you_mean
 
 if TYPE_CHECKING:
     from authbench.experiment.filtering import FilterSummary
     from authbench.rag.significance import FilterDifference
 
+app = typer.Typer(no_args_is_help=True)
 
-@click.group("rag")
-def command() -> None:
+_DIFFERENCES = (
+    "cut", "filter", "against", "n", "acc.", "acc.", "diff", "low", "high", "only", "only", "p", "p(Holm)",
+)  # fmt: skip
+
+
+@app.callback()
+def rag() -> None:
     """Filter a file of retrieved documents, and compare filters."""
 
 
-@command.command("filter")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE.jsonl")
-@click.option("-o", "--output", required=True, metavar="OUT", help="Where the lines go; - for stdout.")
-@click.option("--model", required=True, metavar="NAME", help="A model's name, hub id or path.")
-@click.option("--engine", metavar="NAME", help="Instead of the one that fits this machine.")
-@click.option(
-    "--filter",
-    "name",
-    default="authority",
-    show_default=True,
-    metavar="NAME",
-    help="relevance, utility, authority, or joined, such as authority+relevance.",
-)
-@click.option("--keep", type=click.IntRange(min=1), metavar="K", help="Keep the K best documents.")
-@click.option("--threshold", type=click.FloatRange(0, 9), metavar="T", help="Keep scores from T on.")
-@click.option(
-    "--min-keep",
-    type=click.IntRange(min=0),
-    metavar="K",
-    default=0,
-    help="With --threshold: keep at least K.",
-)
-@click.option(
-    "--weight", "weights", multiple=True, metavar="FILTER=W", help="Of a joined filter; may be repeated."
-)
-@click.option(
-    "--constrain",
-    type=click.Choice(["none", "json"]),
-    default="none",
-    show_default=True,
-    help="json: let the model write nothing but scores.",
-)
-@click.option(
-    "--overflow",
-    type=click.Choice(["truncate", "error"]),
-    default="truncate",
-    show_default=True,
-    help="What happens to documents that do not fit the model.",
-)
-@click.option("--text-chars", type=click.IntRange(min=1), metavar="N", help="Show N characters of each text.")
-@click.option(
-    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="A setting of the engine, such as dtype=auto."
-)
-@click.option("--fresh", is_flag=True, help="Ask again what the store knows.")
-@results_option
-@quiet_option
-@json_option
-def filter_command(
-    file: Path,
-    output: str,
-    model: str,
-    engine: str | None,
-    name: str,
-    keep: int | None,
-    threshold: float | None,
-    min_keep: int,
-    weights: Sequence[str],
-    constrain: str,
-    overflow: Literal["truncate", "error"],
-    text_chars: int | None,
-    sets: Sequence[str],
-    fresh: bool,
-    results: Path,
-    quiet: bool,
-    as_json: bool,
-) -> int:
-    """Score the documents of each question and mark those to keep.
+@app.command("filter")
+def filter_(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE.jsonl", exists=True, dir_okay=False, help="A line each question.")
+    ],
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="OUT", help="Where the lines go; - for stdout.")
+    ],
+    model: Annotated[
+        str,
+        typer.Option(
+            "--model", metavar="NAME", autocompletion=complete_models, help="A model's name, hub id or path."
+        ),
+    ],
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            autocompletion=complete_engine,
+            help="Instead of the one that fits this machine.",
+        ),
+    ] = None,
+    name: Annotated[
+        str,
+        typer.Option(
+            "--filter",
+            metavar="NAME",
+            help="relevance, utility, authority, or joined, such as authority+relevance.",
+        ),
+    ] = "authority",
+    keep: Annotated[
+        int | None, typer.Option("--keep", min=1, metavar="K", help="Keep the K best documents.")
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option("--threshold", min=0, max=9, metavar="T", help="Keep scores from T on.")
+    ] = None,
+    min_keep: Annotated[
+        int, typer.Option("--min-keep", min=0, metavar="K", help="With --threshold: keep at least K.")
+    ] = 0,
+    weights: Annotated[
+        list[str] | None,
+        typer.Option("--weight", metavar="FILTER=W", help="Of a joined filter; may be repeated."),
+    ] = None,
+    constrain: Annotated[
+        Literal["none", "json"],
+        typer.Option("--constrain", help="json: let the model write nothing but scores."),
+    ] = "none",
+    overflow: Annotated[
+        Literal["truncate", "error"],
+        typer.Option("--overflow", help="What happens to documents that do not fit the model."),
+    ] = "truncate",
+    text_chars: Annotated[
+        int | None, typer.Option("--text-chars", min=1, metavar="N", help="Show N characters of each text.")
+    ] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the engine, such as dtype=auto."),
+    ] = None,
+    fresh: Annotated[bool, flag("--fresh", help="Ask again what the store knows.")] = False,
+    results: Results = Path("results"),
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    r"""Score the documents of each question and mark those to keep.
 
-    FILE has a line for each question: {"question": "...", "documents": [{"url": "...", "text": "..."}]}. OUT
-    has the same lines; each document gets a score and `kept`. The authority filter looks at URLs alone. A
-    filter that was stopped goes on where it was. Without --keep and --threshold the 3 best are kept.
+    FILE has a line for each question:
+      {"question": "...", "documents": \[{"url": "...", "text": "..."}]}
+    OUT has the same lines; each document gets a score and `kept`. The authority
+    filter looks at URLs alone. A filter that was stopped goes on where it was.
+    Without --keep and --threshold the 3 best are kept.
 
-    \b
     Examples:
       authbench rag filter retrieved.jsonl -o kept.jsonl --model qwen3-8b --keep 3
       authbench rag filter retrieved.jsonl -o - --model qwen3-8b --threshold 7
@@ -107,12 +120,12 @@ def filter_command(
         raise ConfigError("--keep and --threshold exclude each other; give one of them")
     cut = Cut(threshold=threshold) if threshold is not None else Cut(k=keep or 3)
     options = FilterOptions(
-        chosen=parse_filter(name, _numbers(weights)),
+        chosen=parse_filter(name, _numbers(weights or ())),
         cut=cut,
         model=model,
         minimum=min_keep,
         engine=engine,
-        settings=_settings(sets),
+        settings=_settings(sets or ()),
         constrain=constrain,
         overflow=overflow,
         text_chars=text_chars,
@@ -122,45 +135,40 @@ def filter_command(
     target = None if output == "-" else Path(output)
     summary = filter_file(file, target, options, Reporter(quiet=quiet or as_json))
     _report(summary, output, quiet=quiet, as_json=as_json)
-    return PARTIAL_FAILURE if summary.statuses["failed"] else 0
+    if summary.statuses["failed"]:
+        raise typer.Exit(PARTIAL_FAILURE)
 
 
-def _report(summary: FilterSummary, output: str, *, quiet: bool, as_json: bool) -> None:
+def _report(summary: "FilterSummary", output: str, *, quiet: bool, as_json: bool) -> None:
     """On stderr where the lines themselves go to stdout."""
-    facts = {
-        "model": summary.model,
-        "engine": summary.engine,
-        "lines": summary.lines,
-        "documents": summary.documents,
-        "kept": summary.kept,
-        "ties": summary.ties,
-        "truncated": summary.truncated,
-        "asked": summary.asked,
-        "statuses": dict(sorted(summary.statuses.items())),
-        "output": output,
-    }
+    names = ("model", "engine", "lines", "documents", "kept", "ties", "truncated", "asked")
+    statuses = dict(sorted(summary.statuses.items()))
     if as_json and output != "-":
-        print_json(facts)
-    elif not quiet:
-        statuses = ", ".join(f"{count} {status}" for status, count in sorted(summary.statuses.items()))
-        click.echo(
-            f"{summary.lines} lines ({statuses}), kept {summary.kept} of {summary.documents} documents, "
-            f"{summary.ties} ties at the cut, {summary.truncated} lines with cut texts, "
-            f"{summary.asked} requests asked; wrote {output}",
-            err=True,
-        )
+        facts = {name: getattr(summary, name) for name in names}
+        print_json({**facts, "statuses": statuses, "output": output})
+        return
+    counts = ", ".join(f"{count} {status}" for status, count in statuses.items())
+    say(
+        f"{summary.lines} lines ({counts}), kept {summary.kept} of {summary.documents} documents, "
+        f"{summary.ties} ties at the cut, {summary.truncated} lines with cut texts, "
+        f"{summary.asked} requests asked; wrote {output}",
+        quiet=quiet,
+    )
 
 
-@command.command("compare")
-@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
-@click.option("--against", metavar="FILTER", help="Only differences to this filter.")
-@json_option
-def compare_command(run: Path, against: str | None, as_json: bool) -> int:
+@app.command()
+def compare(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run's folder.")],
+    against: Annotated[
+        str | None, typer.Option("--against", metavar="FILTER", help="Only differences to this filter.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Compare the filters of a run in pairs, by McNemar's exact test.
 
-    Both filters of a line answered the same questions; p(Holm) is corrected for all lines shown.
+    Both filters of a line answered the same questions; p(Holm) is corrected for
+    all lines shown.
 
-    \b
     Example:
       authbench rag compare results/ragauth/qwen3-8b --against none
     """
@@ -181,63 +189,31 @@ def compare_command(run: Path, against: str | None, as_json: bool) -> int:
     differences = compare_filters(read_items(run), against=against)
     if as_json:
         print_json([asdict(difference) for difference in differences])
-        return 0
+        return
     if not differences:
-        click.echo("nothing to compare: one filter, or no question that two of them answered")
-        return 0
+        typer.echo("nothing to compare: one filter, or no question that two of them answered")
+        return
     _print_differences(differences)
     if facts.get("partial"):
-        click.echo("PARTIAL: not all questions were asked")
-    return 0
+        typer.echo("PARTIAL: not all questions were asked")
 
 
-def _print_differences(differences: Sequence[FilterDifference]) -> None:
-    head = (
-        "cut",
-        "filter",
-        "against",
-        "n",
-        "acc.",
-        "acc.",
-        "diff",
-        "low",
-        "high",
-        "only",
-        "only",
-        "p",
-        "p(Holm)",
-    )
-    rows = [
-        (
-            d.cut,
-            d.a,
-            d.b,
-            d.n,
-            _percent(d.accuracy_a),
-            _percent(d.accuracy_b),
-            _percent(d.difference),
-            _percent(d.low),
-            _percent(d.high),
-            d.only_a,
-            d.only_b,
-            f"{d.pvalue:.4f}",
-            f"{d.adjusted:.4f}",
+def _print_differences(differences: "Sequence[FilterDifference]") -> None:
+    rows = []
+    for d in differences:
+        shares = (d.accuracy_a, d.accuracy_b, d.difference, d.low, d.high)
+        percent = (None if share is None else f"{100 * share:.2f}" for share in shares)
+        rows.append(
+            (d.cut, d.a, d.b, d.n, *percent, d.only_a, d.only_b, f"{d.pvalue:.4f}", f"{d.adjusted:.4f}")
         )
-        for d in differences
-    ]
-    print_columns(rows, head)
-    click.echo(
+    print_columns(rows, _DIFFERENCES)
+    typer.echo(
         "\nacc., diff, low, high: percent, with the 95 % bootstrap interval of the difference over questions"
         "\nonly: questions that only one of the two got right; p: McNemar's exact test, two-sided"
     )
 
 
-def _percent(value: float | None) -> str | None:
-    return None if value is None else f"{100 * value:.2f}"
-
-
 def _numbers(pairs: Sequence[str]) -> dict[str, float]:
-    from authbench.errors import did_you_mean
     from authbench.rag.filters import ASKED
 
     numbers = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import click
+import typer
 
 from authbench.cli.common import print_columns
 from authbench.reporting.comparetext import probability
@@ -31,21 +31,21 @@ def print_tuned(rows: Sequence[Row], measured: str) -> None:
 
     `measured` says what the numbers are.
     """
-    click.echo(measured)
+    typer.echo(measured)
     sections: dict[str, list[Row]] = {}
     for row in rows:
         sections.setdefault(_stage(row.setting), []).append(row)
     for name, members in sections.items():
-        click.echo(f"\n{name}\n")
+        typer.echo(f"\n{name}\n")
         _print_side_by_side(members)
-        click.echo()
+        typer.echo()
         _print_differences(members)
-        click.echo()
+        typer.echo()
         _print_thresholds(members)
-    click.echo(f"\n{_LEGEND}")
+    typer.echo(f"\n{_LEGEND}")
     failed = sum(row.n_failed for row in rows)
     if failed:
-        click.echo(f"{failed} items without answers are left out")
+        typer.echo(f"{failed} items without answers are left out")
 
 
 def _stage(setting: Setting) -> str:
@@ -96,7 +96,7 @@ def _print_thresholds(rows: Sequence[Row]) -> None:
 def print_grades(table: Grades) -> None:
     """Confidence by relevance grade, and their correlation."""
     correlation = table.correlation
-    click.echo(f"\nconfidence (%) by relevance grade: {_stage(table.setting)}\n")
+    typer.echo(f"\nconfidence (%) by relevance grade: {_stage(table.setting)}\n")
     print_columns(
         [
             ["unjudged" if row.grade is None else str(row.grade), str(row.n), _interval(row.confidence)]
@@ -106,7 +106,7 @@ def print_grades(table: Grades) -> None:
     )
     within = correlation.within
     bounds = "" if within.low is None else f" [{_number(within.low)}, {_number(within.high)}]"
-    click.echo(
+    typer.echo(
         f"over {correlation.n} judged documents: Spearman {_number(correlation.spearman)}, "
         f"tau-b {_number(correlation.kendall)}\n"
         f"within {correlation.n_queries} queries: tau-b {_number(within.value)}{bounds}"

@@ -15,22 +15,25 @@ Sections 3.2 to 3.4 of AuthorityBench say how the sets are built. What they leav
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
+from typing import TypeVar
 
 from authbench.data.catalog import Dataset, Family, FileSpec, catalog, dataset
 from authbench.data.columns import check_roles
-from authbench.data.corpus import WEB, Corpus, Entry, Number, level_entries, read_corpus
+from authbench.data.corpus import WEB, Entry, Number, level_entries, read_corpus
 from authbench.data.download import NotThere
-from authbench.data.fetch import FileRecord, Places, fetch, known_absent, local, own_file
+from authbench.data.fetch import FileRecord, Places, fetch, local, own_file
 from authbench.data.levels import Scale, get_scale
-from authbench.data.official import Reader, read_lists, read_pairs
+from authbench.data.official import OfficialFile
 from authbench.data.records import ListItem, PairItem, Source
-from authbench.data.sampling import level_counts
+from authbench.data.sampling import by_level
 from authbench.errors import ConfigError, DataError, did_you_mean
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class AuthorityData:
 
     def counts(self, domain: str) -> tuple[int, ...]:
         """How many sources of a domain each level has, lowest level first."""
-        return level_counts(self.domains[domain], self.scale.levels)
+        return tuple(map(len, by_level(self.domains[domain], self.scale.levels)))
 
 
 def load_authority(
@@ -87,10 +90,10 @@ def load_authority(
         seed: of the sample that a corpus is, where it is one.
         columns: role -> column, over the catalogue's; roles are those of `authbench.data.columns`.
         domains: which domains of entities to load; None: all.
-        path: a CSV, TSV, JSON or JSONL file with a name column and either a level (0 to 10; 10 is dropped,
-            and neighbours are merged for coarse), a coarse_level (0 to 4) or a value (positive, levelled by
-            the log-space rule), and perhaps text. With a domain column beside an entity or name column it
-            holds entities.
+        path: a CSV, TSV, Parquet, JSON or JSONL file with a name column and either a level (0 to 10; 10 is
+            dropped, and neighbours are merged for coarse), a coarse_level (0 to 4) or a value (positive,
+            levelled by the log-space rule), and perhaps text. With a domain column beside an entity or name
+            column it holds entities.
         need_text: leave out sources without web page text, and count them.
         places: where to look; None: as the environment says.
 
@@ -98,199 +101,143 @@ def load_authority(
         ConfigError: an unknown name, scale, role or domain; text asked of a set that has none.
         DataError: a file that is missing, damaged or cannot be read; no source left.
     """
-    wanted = get_scale(scale)
-    fixed = check_roles(columns)
-    places = places or Places.from_environment()
+    load = _Load(get_scale(scale), seed, check_roles(columns), need_text, places or Places.from_environment())
     if path is not None:
-        return _load_own(name, wanted, fixed, domains, path, need_text)
+        known = catalog().get(name)
+        family = load.read_own(path, known.family if known and known.kind == "authority" else None, domains)
+        return load.finish(name, family, has_text=True)
     entry = dataset(name)
-    if entry.parts:
-        if need_text:
-            raise ConfigError(f"dataset '{name}' has no web page text; set context: [without]")
-        parts = [
-            load_authority(part, scale, seed=seed, columns=columns, places=places) for part in entry.parts
-        ]
-        return _joined(name, parts, domains)
     if entry.kind != "authority":
-        raise ConfigError(f"dataset.name: '{name}' is {_kinds(entry)}, and this task needs authority labels")
+        kind = "a set of questions" if entry.kind == "questions" else "a retrieval collection"
+        raise ConfigError(f"dataset.name: '{name}' is {kind}, and this task needs authority labels")
     if need_text and not entry.has_text:
         raise ConfigError(f"dataset '{name}' has no web page text; set context: [without]")
-    build = _Build(entry, wanted, seed, {**entry.columns, **fixed}, domains, need_text, places)
-    return build.load()
+    if entry.parts:
+        for part in entry.parts:
+            load.read(dataset(part), None)
+        load.sources = _picked(load.sources, domains)
+    else:
+        load.read(entry, domains)
+    return load.finish(name, entry.family, entry.has_text)
 
 
 @dataclass(slots=True)
-class _Build:
-    """One load of a data set of the catalogue."""
+class _Load:
+    """One load: what was asked for, and what has been read so far."""
 
-    entry: Dataset
     scale: Scale
     seed: int
     columns: Mapping[str, str]
-    domains: Sequence[str] | None
     need_text: bool
     places: Places
+    sources: dict[str, tuple[Source, ...]] = field(default_factory=dict)
+    lists: dict[str, tuple[ListItem, ...]] = field(default_factory=dict)
+    pairs: dict[str, tuple[PairItem, ...]] = field(default_factory=dict)
+    files: list[FileRecord] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
 
-    def load(self) -> AuthorityData:
-        specs = self._choose("corpus")
-        in_files = [spec.domain for spec in specs if spec.domain]
-        if in_files:
-            _check_domains(self.domains, in_files)
-            specs = [spec for spec in specs if self.domains is None or spec.domain in self.domains]
-        files: list[FileRecord] = []
-        dropped: Counter[str] = Counter()
-        sources: dict[str, tuple[Source, ...]] = {}
+    def read_own(self, path: Path, family: Family | None, domains: Sequence[str] | None) -> Family:
+        """Read a user's own file; gives the family of its names, which is found out where it is None."""
+        self.files.append(own_file(path))
+        corpus = read_corpus(path, self.columns, family=family, rule=None, need_text=self.need_text)
+        nameless = list(corpus.entries) == [WEB]  # no column says which domain a name is of
+        if family is None and nameless:  # as `authbench data build` writes web data
+            corpus.family = "domain"
+        if corpus.family == "entity" and nameless:
+            if domains is None or len(domains) != 1:
+                raise DataError(
+                    f"{path}: no column says which domain an entity is of\n"
+                    "Name it (--set dataset.columns.group=COLUMN), or the domain "
+                    "(--set dataset.domains=[movies])"
+                )
+            corpus.entries = {domains[0]: corpus.entries[WEB]}
+        picked = _picked(corpus.entries, domains if corpus.family == "entity" else None)
+        for domain, entries in picked.items():
+            self.sources[domain] = level_entries(corpus, entries, self.scale)
+        self.dropped.update(corpus.dropped)
+        return corpus.family
+
+    def read(self, entry: Dataset, domains: Sequence[str] | None) -> None:
+        """Read a data set of the catalogue, and its official lists and pairs."""
+        columns = {**entry.columns, **self.columns}
+        specs = self._choose(entry, "corpus")
+        by_file = {spec.domain: spec for spec in specs if spec.domain}
+        if by_file:
+            specs, domains = list(_picked(by_file, domains).values()), None
         for spec in specs:
-            files.append(fetch(self.entry, spec, self.places))
-            corpus = self._read(spec, files[-1].location)
-            for domain, entries in _picked(corpus, None if in_files else self.domains):
-                sampled = self._sample(entries, spec, domain, corpus)
-                sources[domain] = level_entries(corpus, sampled, self.scale)
-            dropped.update(corpus.dropped)
-        extra = self._official(sources, files, dropped) if WEB in sources else ({}, {})
-        return _finish(self.entry.name, self.scale, self.entry.family, sources, extra, files, dropped)
+            self.files.append(fetch(entry, spec, self.places))
+            corpus = read_corpus(
+                self.files[-1].location,
+                columns,
+                family=entry.family,
+                rule=entry.levels,
+                group=spec.domain,
+                coarse=spec.scale == "coarse",
+                need_text=self.need_text,
+            )
+            for domain, entries in _picked(corpus.entries, domains).items():
+                sampled = self._sample(entries, spec.sample, f"{entry.name}/{domain}")
+                self.sources[domain] = level_entries(corpus, sampled, self.scale)
+            self.dropped.update(corpus.dropped)
+        if WEB in self.sources:
+            self._read_official(entry, columns)
 
-    def _choose(self, role: str) -> list[FileSpec]:
-        """The files of a role on the scale: with text if it is needed, else without if there are such."""
-        specs = self.entry.select(role, scale=self.scale.name)
-        fitting = [spec for spec in specs if spec.text == self.need_text]
-        return fitting or list(specs)
-
-    def _read(self, spec: FileSpec, path: Path) -> Corpus:
-        return read_corpus(
-            path,
-            self.columns,
-            family=self.entry.family,
-            rule=self.entry.levels,
-            group=spec.domain,
-            coarse=spec.scale == "coarse",
-            need_text=self.need_text,
+    def finish(self, name: str, family: Family, has_text: bool) -> AuthorityData:
+        left_out = {why: count for why, count in sorted(self.dropped.items()) if count}
+        if not any(self.sources.values()):
+            reasons = ", ".join(f"{count} {why}" for why, count in left_out.items())
+            raise DataError(
+                f"{name}: no source left of {self.files[0].location} ({reasons or 'it is empty'})"
+            )
+        return AuthorityData(
+            name=name,
+            scale=self.scale,
+            family=family,
+            domains=MappingProxyType(self.sources),
+            lists=MappingProxyType(self.lists),
+            pairs=MappingProxyType(self.pairs),
+            files=tuple(self.files),
+            dropped=MappingProxyType(left_out),
+            has_text=has_text and any(one.text for group in self.sources.values() for one in group),
         )
 
-    def _sample(self, entries: list[Entry], spec: FileSpec, domain: str, corpus: Corpus) -> list[Entry]:
-        if spec.sample is None or len(entries) <= spec.sample:
+    def _choose(self, entry: Dataset, role: str) -> list[FileSpec]:
+        """The files of a role on the scale: with text if it is needed, else without if there are such."""
+        specs = entry.select(role, scale=self.scale.name)
+        return [spec for spec in specs if spec.text == self.need_text] or list(specs)
+
+    def _sample(self, entries: list[Entry], count: int | None, key: str) -> list[Entry]:
+        if count is None or len(entries) <= count:
             return entries
-        corpus.dropped["not sampled"] += len(entries) - spec.sample
-        random = Random(f"{self.seed}/{self.entry.name}/{domain}/corpus")
-        return [entries[index] for index in sorted(random.sample(range(len(entries)), spec.sample))]
+        self.dropped["not sampled"] += len(entries) - count
+        random = Random(f"{self.seed}/{key}/corpus")
+        return [entries[index] for index in sorted(random.sample(range(len(entries)), count))]
 
-    def _official(
-        self, sources: Mapping[str, tuple[Source, ...]], files: list[FileRecord], dropped: Counter[str]
-    ) -> tuple[dict[str, tuple[ListItem, ...]], dict[str, tuple[PairItem, ...]]]:
-        online = files[0].where in {"cache", "network"}
-        by_name = {source.name.casefold(): source for source in sources[WEB]}
-        lists: dict[str, tuple[ListItem, ...]] = {}
-        pairs: dict[str, tuple[PairItem, ...]] = {}
-        for spec in [*self._choose("lists")[:1], *self._choose("pairs")]:
-            record = self._optional(spec, online)
-            if record is None:
+    def _read_official(self, entry: Dataset, columns: Mapping[str, str]) -> None:
+        online = self.files[0].where in {"cache", "network"}
+        by_name = {source.name.casefold(): source for source in self.sources[WEB]}
+        for spec in [*self._choose(entry, "lists")[:1], *self._choose(entry, "pairs")]:
+            if not online and local(spec, self.places) is None:
                 continue
-            files.append(record)
+            try:
+                record = fetch(entry, spec, self.places)
+            except NotThere:
+                continue
+            self.files.append(record)
             number: Number = "coarse_level" if spec.scale == "coarse" else "level"
-            reader = Reader(by_name, self.scale, number, self.need_text)
+            file = OfficialFile(record.location, columns, by_name, self.scale, number, self.need_text)
             if spec.difficulty is None:
-                lists[WEB], left_out = read_lists(record.location, self.columns, reader, WEB)
-                dropped["official lists"] += left_out
+                self.lists[WEB], left_out = file.lists(WEB)
+                self.dropped["official lists"] += left_out
             else:
-                pairs[spec.difficulty], left_out = read_pairs(
-                    record.location, self.columns, reader, WEB, spec.difficulty
-                )
-                dropped[f"official {spec.difficulty} pairs"] += left_out
-        return lists, pairs
-
-    def _optional(self, spec: FileSpec, online: bool) -> FileRecord | None:
-        if not online and local(spec, self.places) is None:
-            return None
-        if known_absent(self.entry, spec, self.places):
-            return None
-        try:
-            return fetch(self.entry, spec, self.places)
-        except NotThere:
-            return None
+                self.pairs[spec.difficulty], left_out = file.pairs(WEB, spec.difficulty)
+                self.dropped[f"official {spec.difficulty} pairs"] += left_out
 
 
-def _joined(name: str, parts: Sequence[AuthorityData], wanted: Sequence[str] | None) -> AuthorityData:
-    """Data sets whose domains differ, as one."""
-    sources = {domain: group for part in parts for domain, group in part.domains.items()}
-    _check_domains(wanted, list(sources))
-    chosen = {domain: group for domain, group in sources.items() if wanted is None or domain in wanted}
-    dropped: Counter[str] = Counter()
-    for part in parts:
-        dropped.update(part.dropped)
-    files = [record for part in parts for record in part.files]
-    return replace(
-        _finish(name, parts[0].scale, parts[0].family, chosen, ({}, {}), files, dropped), has_text=False
-    )
-
-
-def _load_own(
-    name: str,
-    scale: Scale,
-    fixed: Mapping[str, str],
-    domains: Sequence[str] | None,
-    path: Path,
-    need_text: bool,
-) -> AuthorityData:
-    known = catalog().get(name)
-    family = known.family if known and known.kind == "authority" else None
-    record = own_file(path)
-    corpus = read_corpus(path, fixed, family=family, rule=None, need_text=need_text)
-    if family is None and list(corpus.entries) == [WEB]:  # as `authbench data build` writes web data
-        corpus.family = "domain"
-    if corpus.family == "entity" and list(corpus.entries) == [WEB]:  # no column says of which domain they are
-        if domains is None or len(domains) != 1:
-            raise DataError(
-                f"{path}: no column says which domain an entity is of\n"
-                "Name it (--set dataset.columns.group=COLUMN), or the domain (--set dataset.domains=[movies])"
-            )
-        corpus.entries = {domains[0]: corpus.entries[WEB]}
-    picked = _picked(corpus, domains if corpus.family == "entity" else None)
-    sources = {domain: level_entries(corpus, entries, scale) for domain, entries in picked}
-    return _finish(name, scale, corpus.family, sources, ({}, {}), [record], corpus.dropped)
-
-
-def _picked(corpus: Corpus, domains: Sequence[str] | None) -> Iterable[tuple[str, list[Entry]]]:
-    _check_domains(domains, list(corpus.entries))
-    return [
-        (domain, entries)
-        for domain, entries in corpus.entries.items()
-        if domains is None or domain in domains
-    ]
-
-
-def _check_domains(wanted: Sequence[str] | None, known: Sequence[str]) -> None:
+def _picked(found: Mapping[str, T], wanted: Sequence[str] | None) -> dict[str, T]:
+    """Those of the domains that are wanted, all if it is None; `ConfigError` for one that is not there."""
     for domain in wanted or ():
-        if domain not in known:
-            hint = did_you_mean(domain, tuple(known)) or f"; known: {', '.join(known)}"
+        if domain not in found:
+            hint = did_you_mean(domain, tuple(found)) or f"; known: {', '.join(found)}"
             raise ConfigError(f"dataset.domains: no domain is called '{domain}'{hint}")
-
-
-def _finish(
-    name: str,
-    scale: Scale,
-    family: Family,
-    sources: Mapping[str, tuple[Source, ...]],
-    official: tuple[Mapping[str, tuple[ListItem, ...]], Mapping[str, tuple[PairItem, ...]]],
-    files: Sequence[FileRecord],
-    dropped: Mapping[str, int],
-) -> AuthorityData:
-    left_out = {why: count for why, count in sorted(dropped.items()) if count}
-    if not any(sources.values()):
-        reasons = ", ".join(f"{count} {why}" for why, count in left_out.items())
-        raise DataError(f"{name}: no source left of {files[0].location} ({reasons or 'it is empty'})")
-    lists, pairs = official
-    return AuthorityData(
-        name=name,
-        scale=scale,
-        family=family,
-        domains=MappingProxyType(dict(sources)),
-        lists=MappingProxyType(dict(lists)),
-        pairs=MappingProxyType(dict(pairs)),
-        files=tuple(files),
-        dropped=MappingProxyType(left_out),
-        has_text=any(source.text for group in sources.values() for source in group),
-    )
-
-
-def _kinds(entry: Dataset) -> str:
-    return "a set of questions" if entry.kind == "questions" else "a retrieval collection"
+    return {domain: one for domain, one in found.items() if wanted is None or domain in wanted}

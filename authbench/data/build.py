@@ -30,25 +30,35 @@ def build(data: AuthorityData, folder: Path, *, seed: int, lists: int, pairs: in
     Raises:
         ConfigError: the folder holds something else. DataError: it cannot be written, or too few sources.
     """
-    lines: dict[str, Iterable[Mapping[str, Any]]] = {"corpus.jsonl": _corpus(data)}
+    made = {"corpus.jsonl": _jsonl(_corpus(data))}  # all of it before anything is written
     if lists:
-        lines["lists.jsonl"] = _lists(data, lists, seed)
+        made["lists.jsonl"] = _jsonl(_lists(data, lists, seed))
     if pairs:
-        lines["pairs.jsonl"] = _pairs(data, pairs, seed)
-    made = {name: _jsonl(rows) for name, rows in lines.items()}  # all of it before anything is written
+        made["pairs.jsonl"] = _jsonl(_pairs(data, pairs, seed))
     if folder.is_dir() and not (folder / MANIFEST).is_file() and any(folder.iterdir()):
         raise ConfigError(f"{folder}: holds something else; give an empty folder or a new one with -o")
     try:
         for name, text in made.items():
             write_atomically(folder / name, text)
-        manifest = _manifest(data, folder, list(made), seed=seed, lists=lists, pairs=pairs)
+        manifest = {
+            "dataset": data.name,
+            "scale": data.scale.name,
+            "seed": seed,
+            "lists": lists,
+            "pairs": pairs,
+            "authbench": __version__,
+            "read": [record.to_dict() for record in data.files],
+            "written": {name: sha256_of(folder / name) for name in made},
+            "sources_per_level": {domain: list(data.counts(domain)) for domain in data.domains},
+            "dropped": dict(data.dropped),
+        }
         write_atomically(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
     except OSError as error:
         raise DataError(f"{folder}: cannot be written ({error.strerror or error})") from error
     return manifest
 
 
-def source_row(source: Source, scale: Scale) -> dict[str, Any]:
+def _source_row(source: Source, scale: Scale) -> dict[str, Any]:
     """A source as it is written: name, level (or coarse_level), value, and text where it has one."""
     level = "level" if scale is FINE else "coarse_level"
     row: dict[str, Any] = {"name": source.name, level: source.level, "value": source.value}
@@ -58,13 +68,13 @@ def source_row(source: Source, scale: Scale) -> dict[str, Any]:
 def _corpus(data: AuthorityData) -> Iterable[dict[str, Any]]:
     for domain, sources in data.domains.items():
         for source in sources:
-            yield {"domain": domain, **source_row(source, data.scale)}
+            yield {"domain": domain, **_source_row(source, data.scale)}
 
 
 def _lists(data: AuthorityData, count: int, seed: int) -> Iterable[dict[str, Any]]:
     for domain in data.domains:
         for item in lists_of(data, domain, count, seed):
-            rows = [source_row(source, data.scale) for source in item.sources]
+            rows = [_source_row(source, data.scale) for source in item.sources]
             yield {"id": item.id, "domain": domain, "items": rows}
 
 
@@ -76,23 +86,10 @@ def _pairs(data: AuthorityData, count: int, seed: int) -> Iterable[dict[str, Any
                     "id": pair.id,
                     "domain": domain,
                     "difficulty": difficulty,
-                    "first": source_row(pair.first, data.scale),
-                    "second": source_row(pair.second, data.scale),
+                    "first": _source_row(pair.first, data.scale),
+                    "second": _source_row(pair.second, data.scale),
                 }
 
 
 def _jsonl(rows: Iterable[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def _manifest(data: AuthorityData, folder: Path, names: list[str], **settings: int) -> dict[str, Any]:
-    return {
-        "dataset": data.name,
-        "scale": data.scale.name,
-        **settings,
-        "authbench": __version__,
-        "read": [record.to_dict() for record in data.files],
-        "written": {name: sha256_of(folder / name) for name in names},
-        "sources_per_level": {domain: list(data.counts(domain)) for domain in data.domains},
-        "dropped": dict(data.dropped),
-    }

@@ -34,12 +34,14 @@ class FileSpec:
     Attributes:
         path: where it lies inside a data folder, a mirror or the cache, which are laid out alike.
         role: what the loaders use it for: corpus, lists, pairs, questions, topics, qrels or run.
-        url: where the very bytes can be had, or None.
-        hub: path inside the data set's hub repository, or None.
-        pattern: where the file's name is not known: a pattern for the lower-cased paths below `hub`.
+        url: where the very bytes can be had, or None. In a data set of the hub, such a file is at its path
+            in the repository.
+        pattern: where the file's name is not known: a pattern for the lower-cased paths beside and below
+            `path`.
         shipped: True if the file comes with authbench (`path` is then below the shipped `data` folder).
         size: bytes, or None where upstream does not say.
         sha256: hexadecimal digest, or None where upstream does not say.
+        etag: of a file of the hub, the hash that the hub lists, see `hub.HubFile`.
         rows: records in the file, or None.
         domain: for entities, the domain that the file is of.
         scale: the scale of its labels ("fine" or "coarse"); None: raw values or fine labels.
@@ -52,11 +54,11 @@ class FileSpec:
     path: str
     role: str
     url: str | None = None
-    hub: str | None = None
     pattern: str | None = None
     shipped: bool = False
     size: int | None = None
     sha256: str | None = None
+    etag: str | None = None
     rows: int | None = None
     domain: str | None = None
     scale: str | None = None

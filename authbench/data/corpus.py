@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +25,12 @@ WEB = "domains"
 
 #: Columns that name an entity rather than a web domain.
 ENTITY_COLUMNS = ("entity", "entity_name", "question_entity", "name")
+
+_NUMBERS: Mapping[LevelRule | None, tuple[Number, ...]] = {
+    "label": ("level",),
+    "log-space": ("value",),
+    None: ("level", "coarse_level", "value"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +55,8 @@ class Corpus:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
-    """Which column holds what in one corpus file."""
+class _Layout:
+    """Which column of a file holds what."""
 
     name: str
     group: str | None
@@ -84,19 +91,34 @@ def read_corpus(
     Raises:
         DataError: no records, columns that cannot be found, a label or value that is no number.
     """
-    layout: Layout | None = None
-    corpus = Corpus(path, "level", family or "domain")
-    seen: set[tuple[str, str]] = set()
-    for line, record in read_rows(path):
-        if layout is None:
-            columns = Columns(str(path), list(record), fixed)
-            layout = _layout(columns, family, rule, group, coarse, need_text)
-            corpus.number = layout.number
-            if family is None:
-                corpus.family = "entity" if layout.group else "domain"
-        _add(corpus, layout, line, record, group, need_text, seen)
-    if layout is None:
+    rows = read_rows(path)
+    first = next(rows, None)
+    if first is None:
         raise DataError(f"{path}: no records")
+    columns = Columns(str(path), list(first[1]), fixed)
+    layout = _layout(columns, family, rule, group, coarse)
+    if need_text and layout.text is None:
+        raise DataError(f"{columns.lacking('text')}, or set context: [without]")
+    corpus = Corpus(path, layout.number, family or ("entity" if layout.group else "domain"))
+    seen: set[tuple[str, str]] = set()
+    for line, record in chain([first], rows):
+        name, value = _stripped(record.get(layout.name)), record.get(layout.number_column)
+        text = record.get(layout.text) if layout.text else None
+        domain = group or (_stripped(record.get(layout.group)) if layout.group else WEB)
+        key = (domain, name.casefold() if corpus.family == "domain" else name)
+        if not name or not domain:
+            corpus.dropped["no name"] += 1
+        elif value is None or not str(value).strip():
+            corpus.dropped["no label"] += 1
+        elif need_text and not _stripped(text):
+            corpus.dropped["no text"] += 1
+        elif key in seen:
+            corpus.dropped["duplicate name"] += 1
+        else:
+            seen.add(key)
+            number = to_number(value, f"{path}, line {line}, column '{layout.number_column}'")
+            entry = Entry(name, number, str(text) if text else None, line)
+            corpus.entries.setdefault(domain, []).append(entry)
     return corpus
 
 
@@ -108,34 +130,37 @@ def level_entries(corpus: Corpus, entries: Sequence[Entry], scale: Scale) -> tup
         DataError: a label that is none, naming file and line.
         ConfigError: the labels are coarse, and the scale is fine.
     """
+    levels: Sequence[int | None]
     if corpus.number == "value":
         usable = [entry for entry in entries if math.isfinite(entry.number) and entry.number > 0]
         corpus.dropped["no positive value"] += len(entries) - len(usable)
+        entries = usable
         try:
-            levels = log_space_levels([entry.number for entry in usable], scale)
+            levels = log_space_levels([entry.number for entry in entries], scale)
         except DataError as error:
             raise DataError(f"{corpus.path}: {error}") from error
-        return tuple(
-            Source(entry.name, level, entry.number, entry.text)
-            for entry, level in zip(usable, levels, strict=True)
-        )
-    if corpus.number == "coarse_level" and scale is not COARSE:
+    elif corpus.number == "coarse_level" and scale is not COARSE:
         raise ConfigError(f"{corpus.path}: has labels of five levels only; set dataset.scale=coarse")
-    sources = []
-    for entry in entries:
-        level = label_level(entry.number, scale, corpus.number, f"{corpus.path}, line {entry.line}")
-        if level is None:
-            corpus.dropped["level 10"] += 1
-        else:
-            sources.append(Source(entry.name, level, entry.number, entry.text))
-    return tuple(sources)
+    else:
+        levels = [
+            label_level(entry.number, scale, corpus.number, f"{corpus.path}, line {entry.line}")
+            for entry in entries
+        ]
+        corpus.dropped["level 10"] += levels.count(None)
+    return tuple(
+        Source(entry.name, level, entry.number, entry.text)
+        for entry, level in zip(entries, levels, strict=True)
+        if level is not None
+    )
 
 
 def label_level(label: float, scale: Scale, number: Number, place: str) -> int | None:
     """The level of a file's label, None for PageRank 10; `DataError` with the place if it is no label."""
     if number == "coarse_level":
-        if not label.is_integer() or not COARSE.low <= label <= COARSE.high:
-            raise DataError(f"{place}: {label:g} is no coarse label (an integer from 0 to {COARSE.high})")
+        if not label.is_integer() or not 0 <= label < COARSE.levels:
+            raise DataError(
+                f"{place}: {label:g} is no coarse label (an integer from 0 to {COARSE.levels - 1})"
+            )
         return int(label)
     try:
         return pagerank_level(label, scale)
@@ -156,79 +181,25 @@ def to_number(value: Any, place: str) -> float:
 
 
 def _layout(
-    columns: Columns,
-    family: Family | None,
-    rule: LevelRule | None,
-    group: str | None,
-    coarse: bool,
-    need_text: bool,
-) -> Layout:
-    name, group_column = _name_and_group(columns, family, group)
+    columns: Columns, family: Family | None, rule: LevelRule | None, group: str | None, coarse: bool
+) -> _Layout:
+    entity = next((column for column in ENTITY_COLUMNS if column in columns.found), None)
+    by_role = family == "domain" or "name" in columns.fixed or entity is None
+    name = columns.need("name") if by_role else entity
+    assert name is not None  # else `need` has raised
+    named_entities = family != "domain" and ("name" in columns.fixed or entity is not None)
+    group_column = columns.get("group", besides=(name,)) if named_entities and group is None else None
     taken = (name, group_column)
-    number, number_column = _number_column(columns, rule, coarse, taken)
-    text = columns.get("text", besides=(*taken, number_column))
-    if need_text and text is None:
-        raise DataError(f"{columns.lacking('text')}, or set context: [without]")
-    return Layout(name, group_column, number, number_column, text)
+    wanted: Sequence[Number] = ("coarse_level", "level") if coarse else _NUMBERS[rule]
+    # What is set goes before what is found.
+    order = sorted(wanted, key=lambda role: role not in columns.fixed)
+    found = ((role, columns.get(role, besides=taken)) for role in order)
+    number, column = next(((role, column) for role, column in found if column), (None, None))
+    if number is None or column is None:
+        raise columns.lacking(*(("level",) if coarse else wanted if rule else ("level", "value")))
+    text = columns.get("text", besides=(*taken, column))
+    return _Layout(name, group_column, "coarse_level" if coarse else number, column, text)
 
 
-def _name_and_group(columns: Columns, family: Family | None, group: str | None) -> tuple[str, str | None]:
-    if "name" in columns.fixed or family == "domain":
-        name: str | None = columns.need("name")
-    else:
-        name = next((column for column in ENTITY_COLUMNS if column in columns.found), None)
-    if name is None or family == "domain":
-        return name or columns.need("name"), None
-    if group is not None:
-        return name, None
-    return name, columns.get("group", besides=(name,))
-
-
-def _number_column(
-    columns: Columns, rule: LevelRule | None, coarse: bool, taken: Sequence[str | None]
-) -> tuple[Number, str]:
-    if coarse:
-        found = columns.get("coarse_level", besides=taken) or columns.get("level", besides=taken)
-        if found is None:
-            raise columns.lacking("level")
-        return "coarse_level", found
-    if rule == "log-space":
-        return "value", columns.need("value", besides=taken)
-    if rule == "label":
-        return "level", columns.need("level", besides=taken)
-    order: list[Number] = ["level", "coarse_level", "value"]
-    order.sort(key=lambda role: role not in columns.fixed)  # what is set goes before what is found
-    for role in order:
-        column = columns.get(role, besides=taken)
-        if column is not None:
-            return role, column
-    raise columns.lacking("level", "value")
-
-
-def _add(
-    corpus: Corpus,
-    layout: Layout,
-    line: int,
-    record: Mapping[str, Any],
-    group: str | None,
-    need_text: bool,
-    seen: set[tuple[str, str]],
-) -> None:
-    name = str(record.get(layout.name) or "").strip()
-    value = record.get(layout.number_column)
-    text = record.get(layout.text) if layout.text else None
-    domain = group or (str(record.get(layout.group) or "").strip() if layout.group else WEB)
-    key = (domain, name.casefold() if corpus.family == "domain" else name)
-    if not name or not domain:
-        corpus.dropped["no name"] += 1
-    elif value is None or (isinstance(value, str) and not value.strip()):
-        corpus.dropped["no label"] += 1
-    elif need_text and not str(text or "").strip():
-        corpus.dropped["no text"] += 1
-    elif key in seen:
-        corpus.dropped["duplicate name"] += 1
-    else:
-        seen.add(key)
-        number = to_number(value, f"{corpus.path}, line {line}, column '{layout.number_column}'")
-        entry = Entry(name, number, str(text) if text else None, line)
-        corpus.entries.setdefault(domain, []).append(entry)
+def _stripped(value: Any) -> str:
+    return str(value or "").strip()

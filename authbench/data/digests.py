@@ -35,12 +35,15 @@ def digest(path: Path, *, fresh: bool = False) -> tuple[str, int]:
     return value, status.st_size
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a small file so that a reader sees the old text or the new one, never a part."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a small file (text as UTF-8) so that a reader sees the old content or the new, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    try:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _file() -> Path:

@@ -1,26 +1,19 @@
-"""One download: to a temporary name, resumed where it stopped, checked, then renamed.
+"""Downloads through pooch, which checks the hash and gives the file its name; what was cut off is resumed.
 
-What lies under the temporary name after a cut connection is kept, and the next attempt asks only for the
-rest. A file whose size or hash is not the expected one is kept too, as `NAME.rejected`, and never takes the
-final name.
+pooch begins an interrupted download again, so the part of a file that came is kept here, beside the target,
+and the next attempt (or the next command) asks only for the rest.
 """
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-from authbench.data.digests import sha256_of
 from authbench.errors import DataError
 from authbench.paths import cache_dir
-
-if TYPE_CHECKING:
-    import httpx
 
 #: Attempts at one file; each goes on where the last one stopped.
 ATTEMPTS = 4
@@ -28,6 +21,10 @@ ATTEMPTS = 4
 #: Seconds before the second attempt; doubled for each one after.
 PAUSE = 0.5
 
+_CHUNK = 1 << 16
+_TIMEOUT = (15, 60)  # seconds to connect, and to wait for the next bytes
+
+#: Told bytes so far and bytes in all (None if unknown).
 Progress = Callable[[int, int | None], None]
 
 
@@ -42,155 +39,105 @@ class NotThere(DataError):
 def download(
     url: str,
     target: Path,
+    sha256: str | None,
     *,
-    size: int | None = None,
-    sha256: str | None = None,
     headers: Mapping[str, str] | None = None,
     progress: Progress | None = None,
-) -> str:
-    """Fetch `url` into `target` and give its SHA-256.
+) -> None:
+    """Fetch `url` into `target`. Of several processes that ask at once, one fetches and the others wait.
 
     Args:
-        size: expected bytes, or None for what the server says.
-        sha256: expected digest, or None if it is not known.
+        sha256: expected digest (hexadecimal), or None where it is not known.
         headers: sent to the host of `url`; an Authorization header is not passed on to other hosts.
-        progress: called with bytes so far and bytes in all (None if unknown).
 
     Raises:
         Unreachable: no connection. NotThere: status 404.
-        DataError: any other status, a connection that was cut once too often, a wrong size or hash.
+        DataError: any other status, a connection that was cut once too often, a wrong hash (the file that
+            came is removed), a folder that cannot be written.
     """
+    import pooch
+    from filelock import FileLock
+
+    pooch.get_logger().setLevel("WARNING")
+    name = hashlib.sha256(f"{url} {target.resolve()}".encode()).hexdigest()[:16]
+    lock = cache_dir("locks", f"{name}.lock")
+    fetcher = _Resuming(target.with_name(f".{target.name}.{name}.part"), dict(headers or {}), progress)
     try:
+        lock.parent.mkdir(parents=True, exist_ok=True)
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(target):
-            if target.exists():  # another process was faster
-                return sha256_of(target)
-            part = target.with_name(f".{target.name}.{_short(url)}.part")
-            expected = _fetch(url, part, headers or {}, size, progress)
-            value = _checked(url, part, target, expected, sha256)
-            part.replace(target)
-            return value
+        with FileLock(lock):
+            pooch.retrieve(url, sha256, fname=target.name, path=target.parent, downloader=fetcher)
+    except ValueError as error:
+        found = str(error).rpartition("but got ")[2].partition(". ")[0]
+        raise DataError(
+            f"{url}: SHA-256 is {found}, expected {sha256}; not kept\n"
+            "The file has changed upstream or on the way: try again, or use a mirror (AUTHBENCH_MIRROR)"
+        ) from error
     except OSError as error:
         raise DataError(f"{target}: cannot be written ({error.strerror or error})") from error
 
 
-def _checked(url: str, part: Path, target: Path, size: int | None, sha256: str | None) -> str:
-    found = part.stat().st_size
-    if size is not None and found != size:
-        rejected = _reject(part, target)
-        raise DataError(f"{url}: {found} bytes came, {size} were expected; kept as {rejected}")
-    value = sha256_of(part)
-    if sha256 is not None and value != sha256:
-        rejected = _reject(part, target)
-        raise DataError(
-            f"{url}: SHA-256 is {value}, expected {sha256}; kept as {rejected}\n"
-            "The file has changed upstream or on the way: try again, or use a mirror (AUTHBENCH_MIRROR)"
-        )
-    return value
+class _Resuming:
+    """A downloader for pooch: `part` grows over as many attempts as it takes, then becomes pooch's file."""
 
+    def __init__(self, part: Path, headers: dict[str, str], progress: Progress | None) -> None:
+        self.part = part
+        # Without identity, sizes and ranges would be of the compressed form.
+        self.headers = {"Accept-Encoding": "identity", **headers}
+        self.progress = progress
 
-def _fetch(
-    url: str, part: Path, headers: Mapping[str, str], size: int | None, progress: Progress | None
-) -> int | None:
-    """Bring `part` to its full length over as many attempts as it takes; the expected length."""
-    import httpx
+    def __call__(self, url: str, output_file: str, _pooch: object) -> None:
+        from requests.exceptions import ChunkedEncodingError, ConnectionError, Timeout
 
-    failure: httpx.TransportError | None = None
-    with httpx.Client(follow_redirects=True, timeout=httpx.Timeout(60, connect=15)) as client:
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                sleep(PAUSE * 2 ** (attempt - 1))
+        for attempt in range(1, ATTEMPTS + 1):
             try:
-                return _attempt(client, url, part, headers, size, progress)
-            except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-                raise Unreachable(f"{_host(url)} cannot be reached ({error})") from error
-            except httpx.TransportError as error:
-                failure = error
-    done = part.stat().st_size if part.exists() else 0
-    raise DataError(
-        f"{url}: the connection was cut after {done} bytes, {ATTEMPTS} times ({failure}); "
-        "run the same command again, it goes on from there"
-    )
+                self._attempt(url)
+                break
+            except (ChunkedEncodingError, ConnectionError, Timeout) as error:
+                if attempt == ATTEMPTS:
+                    raise DataError(
+                        f"{url}: the connection was cut after {self._done()} bytes, {ATTEMPTS} times "
+                        f"({error}); run the same command again, it goes on from there"
+                    ) from error
+                sleep(PAUSE * 2 ** (attempt - 1))
+        self.part.replace(output_file)
+
+    def _done(self) -> int:
+        return self.part.stat().st_size if self.part.exists() else 0
+
+    def _attempt(self, url: str) -> None:
+        import requests
+
+        done = self._done()
+        headers = {**self.headers, "Range": f"bytes={done}-"} if done else self.headers
+        try:
+            response = requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT)
+        except (requests.ConnectionError, requests.Timeout) as error:
+            cause = str(getattr(error.args[0], "reason", error)).rpartition(": ")[2]  # of a longer story
+            raise Unreachable(f"{urlsplit(url).netloc} cannot be reached ({cause})") from error
+        with response:
+            if response.status_code == 416:  # what is here is all there is, or not of this file: begin again
+                self.part.unlink()
+                self._attempt(url)
+                return
+            if response.status_code not in {200, 206}:
+                raise refusal(response.status_code, url)
+            done = done if response.status_code == 206 else 0
+            length = response.headers.get("Content-Length", "")
+            total = done + int(length) if length.isdigit() else None
+            with self.part.open("ab" if done else "wb") as file:
+                for chunk in response.iter_content(_CHUNK):
+                    file.write(chunk)
+                    if self.progress:
+                        self.progress(file.tell(), total)
 
 
-def _attempt(
-    client: httpx.Client,
-    url: str,
-    part: Path,
-    headers: Mapping[str, str],
-    size: int | None,
-    progress: Progress | None,
-) -> int | None:
-    done = part.stat().st_size if part.exists() else 0
-    if size is not None and done == size:
-        return size
-    # Without identity, sizes and ranges would be of the compressed form.
-    wanted = {"Accept-Encoding": "identity", **headers}
-    if done:
-        wanted["Range"] = f"bytes={done}-"
-    with client.stream("GET", url, headers=wanted) as response:
-        start, total = _position(response, done)
-        if response.status_code == 416 and total == done:
-            return size if size is not None else total
-        if response.status_code == 416 or (response.status_code == 206 and start != done):
-            part.unlink()  # our own leftover does not fit what the server has: begin again
-            return _attempt(client, url, part, headers, size, progress)
-        _check_status(response, url)
-        with part.open("r+b" if start else "wb") as file:
-            file.seek(start)
-            file.truncate()
-            for chunk in response.iter_bytes():  # as it comes: a chunk size would lose the last part of a cut
-                file.write(chunk)
-                if progress:
-                    progress(file.tell(), size if size is not None else total)
-    return size if size is not None else total
-
-
-def _position(response: httpx.Response, done: int) -> tuple[int, int | None]:
-    """Where the body begins in the file, and the length of the whole file if the server says."""
-    stated = re.match(r"bytes (?:(\d+)-\d+|\*)/(\d+|\*)", response.headers.get("Content-Range", ""))
-    if response.status_code == 206 and stated and stated[1] and int(stated[1]) == done:
-        return done, int(stated[2]) if stated[2] != "*" else None
-    if response.status_code == 416:
-        return 0, int(stated[2]) if stated and stated[2] != "*" else None
-    length = response.headers.get("Content-Length")
-    return 0, int(length) if length and length.isdigit() else None
-
-
-def _check_status(response: httpx.Response, url: str) -> None:
-    status = response.status_code
-    if status in {200, 206}:
-        return
+def refusal(status: int, url: str) -> DataError:
+    """The error for an answer that is not what was asked for."""
     if status == 404:
-        raise NotThere(f"{url}: the host has no such file (404)")
+        return NotThere(f"{url}: the host has no such file (404)")
     if status in {401, 403}:
-        raise DataError(f"{url}: access refused ({status}); if the set is gated, set HF_TOKEN to your token")
-    raise DataError(f"{url}: the host answered {status}; try again later, or use a mirror (AUTHBENCH_MIRROR)")
-
-
-def _reject(part: Path, target: Path) -> Path:
-    """Move a wrong file out of the way, so that the next attempt starts afresh and nothing is lost."""
-    return part.replace(target.with_name(f"{target.name}.rejected"))
-
-
-def _host(url: str) -> str:
-    return url.split("/")[2]
-
-
-def _short(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:8]
-
-
-@contextlib.contextmanager
-def _locked(target: Path) -> Iterator[None]:
-    """Keep two processes from writing the same file; the second waits for the first."""
-    try:
-        import fcntl
-    except ImportError:  # no such lock on Windows: two processes at once would be noticed by the hash
-        yield
-        return
-    lock = cache_dir("locks", f"{_short(str(target.resolve()))}.lock")
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("wb") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        return DataError(f"{url}: access refused ({status}); if the set is gated, set HF_TOKEN to your token")
+    return DataError(
+        f"{url}: the host answered {status}; try again later, or use a mirror (AUTHBENCH_MIRROR)"
+    )

@@ -15,35 +15,30 @@ from authbench.errors import ConfigError, DataError, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A scale of authority levels, `low` to `high` inclusive.
+    """A scale of authority levels, 0 (the least authoritative) to `levels` - 1.
 
     Attributes:
         name: "fine" or "coarse".
         levels: how many levels there are; also the length of a list.
-        low: the least authoritative level, and the low end of the rating range in prompts.
-        high: the most authoritative level, and the high end of the rating range.
     """
 
     name: Literal["fine", "coarse"]
     levels: int
-    low: int
-    high: int
 
 
 #: Ten levels, 0 to 9: the Toolbar's PageRank without its level 10.
-FINE = Scale("fine", 10, 0, 9)
+FINE = Scale("fine", 10)
 
 #: Five levels, 0 to 4: neighbours of the fine scale merged.
-COARSE = Scale("coarse", 5, 0, 4)
+COARSE = Scale("coarse", 5)
 
-SCALES = {scale.name: scale for scale in (FINE, COARSE)}
+SCALES: dict[str, Scale] = {scale.name: scale for scale in (FINE, COARSE)}
 
 
 def get_scale(name: str) -> Scale:
     """The scale called "fine" or "coarse"; `ConfigError` for any other word."""
-    for known, scale in SCALES.items():
-        if name == known:
-            return scale
+    if name in SCALES:
+        return SCALES[name]
     raise ConfigError(f"dataset.scale: '{name}' is neither fine nor coarse{did_you_mean(name, list(SCALES))}")
 
 
@@ -86,5 +81,5 @@ def log_space_levels(values: Sequence[float], scale: Scale) -> tuple[int, ...]:
     if low == high:
         raise DataError(f"all {len(values)} values are {low:g}: there is no range to split into levels")
     edges = np.logspace(np.log10(low), np.log10(high), FINE.levels + 1)
-    fine = np.clip(np.digitize(array, edges) - 1, FINE.low, FINE.high)
+    fine = np.clip(np.digitize(array, edges) - 1, 0, FINE.levels - 1)
     return tuple(merge(level, scale) for level in fine.tolist())

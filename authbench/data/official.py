@@ -19,24 +19,74 @@ from authbench.data.records import ListItem, PairItem, Source
 from authbench.data.rows import read_rows
 from authbench.errors import DataError
 
+#: A source as a file has it: the name or object, and its label and its text where they are apart from it.
+_Found = tuple[Any, Any, Any]
+
 
 @dataclass(frozen=True, slots=True)
-class Reader:
-    """Turns what a file has for a source into a `Source`.
+class OfficialFile:
+    """A file of lists or pairs.
 
     Attributes:
-        corpus: the sources by lower-cased name, for levels and texts that a file does not repeat.
+        path: the file.
+        fixed: role -> column, where known.
+        corpus: the sources by lower-cased name, for levels and texts that the file does not repeat.
         scale: the scale in use.
         number: what a label in the file is.
         need_text: whether each source must have text.
     """
 
+    path: Path
+    fixed: Mapping[str, str]
     corpus: Mapping[str, Source]
     scale: Scale
     number: Number
     need_text: bool
 
-    def source(self, item: Any, place: str, label: Any = None, text: Any = None) -> Source | None:
+    def lists(self, domain: str) -> tuple[tuple[ListItem, ...], int]:
+        """The lists in the file's order, and how many were left out (level 10, or no text).
+
+        Raises:
+            DataError: columns that cannot be found, a source that cannot be read, a list of fewer than two.
+        """
+        lists: list[ListItem] = []
+        dropped = 0
+        for place, columns, record in self._records():
+            sources = [self._source(place, *one) for one in _list_sources(place, columns, record)]
+            kept = tuple(source for source in sources if source is not None)
+            if len(kept) < len(sources):
+                dropped += 1
+            elif len(kept) < 2:
+                raise DataError(f"{place}: a list of fewer than two sources")
+            else:
+                lists.append(ListItem(f"{domain}-{len(lists):04d}", len(lists), kept))
+        return tuple(lists), dropped
+
+    def pairs(self, domain: str, difficulty: Literal["easy", "hard"]) -> tuple[tuple[PairItem, ...], int]:
+        """The pairs with their sides as they stand, and how many were left out (level 10, or no text).
+
+        Raises:
+            DataError: columns that cannot be found, a source that cannot be read.
+        """
+        pairs: list[PairItem] = []
+        dropped = 0
+        for place, columns, record in self._records():
+            first, second = (self._source(place, *side) for side in _pair_sources(place, columns, record))
+            if first is None or second is None:
+                dropped += 1
+            else:
+                number = len(pairs)
+                name = f"{domain}-{difficulty}-{number:04d}"
+                pairs.append(PairItem(name, number, first, second, difficulty))
+        return tuple(pairs), dropped
+
+    def _records(self) -> Iterator[tuple[str, Columns, dict[str, Any]]]:
+        columns: Columns | None = None
+        for number, record in read_rows(self.path):
+            columns = columns or Columns(str(self.path), list(record), self.fixed)
+            yield f"{self.path}, line {number}", columns, record
+
+    def _source(self, place: str, item: Any, label: Any, text: Any) -> Source | None:
         """The source, or None where it is of level 10 or lacks the text it needs."""
         if isinstance(item, Mapping):
             name = str(first_filled(item, "name") or "").strip()
@@ -60,74 +110,21 @@ class Reader:
         return Source(name, level, value, words)
 
 
-def read_lists(
-    path: Path, fixed: Mapping[str, str], reader: Reader, domain: str
-) -> tuple[tuple[ListItem, ...], int]:
-    """The lists of a file, in its order, and how many were left out (level 10, or no text).
-
-    Raises:
-        DataError: columns that cannot be found, a source that cannot be read, a list of fewer than two.
-    """
-    lists: list[ListItem] = []
-    dropped = 0
-    for place, columns, record in _records(path, fixed):
-        sources = [reader.source(*one) for one in _list_sources(place, columns, record)]
-        kept = tuple(source for source in sources if source is not None)
-        if len(kept) < len(sources):
-            dropped += 1
-        elif len(kept) < 2:
-            raise DataError(f"{place}: a list of fewer than two sources")
-        else:
-            lists.append(ListItem(f"{domain}-{len(lists):04d}", len(lists), kept))
-    return tuple(lists), dropped
-
-
-def read_pairs(
-    path: Path, fixed: Mapping[str, str], reader: Reader, domain: str, difficulty: Literal["easy", "hard"]
-) -> tuple[tuple[PairItem, ...], int]:
-    """The pairs of a file with their sides as they stand, and how many were left out (level 10, or no text).
-
-    Raises:
-        DataError: columns that cannot be found, a source that cannot be read.
-    """
-    pairs: list[PairItem] = []
-    dropped = 0
-    for place, columns, record in _records(path, fixed):
-        first, second = (reader.source(*side) for side in _pair_sources(place, columns, record))
-        if first is None or second is None:
-            dropped += 1
-        else:
-            number = len(pairs)
-            pairs.append(PairItem(f"{domain}-{difficulty}-{number:04d}", number, first, second, difficulty))
-    return tuple(pairs), dropped
-
-
-def _records(path: Path, fixed: Mapping[str, str]) -> Iterator[tuple[str, Columns, dict[str, Any]]]:
-    columns: Columns | None = None
-    for line, record in read_rows(path):
-        columns = columns or Columns(str(path), list(record), fixed)
-        yield f"{path}, line {line}", columns, record
-
-
-#: What `Reader.source` takes: the item, where it stands, its label and its text if they are apart from it.
-_Found = tuple[Any, str, Any, Any]
-
-
 def _list_sources(place: str, columns: Columns, record: Mapping[str, Any]) -> Sequence[_Found]:
     column = columns.get("items") or columns.get("names")
     if column is None:
         raise columns.lacking("items", "names")
     items = record.get(column)
     if isinstance(items, Mapping):
-        return [(name, place, label, None) for name, label in items.items()]
+        return [(name, label, None) for name, label in items.items()]
     if not isinstance(items, list):
         raise DataError(
-            f"{place}: column '{column}' does not hold a list; columns found: {', '.join(columns.found)}\n"
+            f"{place}: column '{column}' does not hold a list; columns found: {columns.listed}\n"
             "Name the one that does: --set dataset.columns.items=COLUMN"
         )
     labels = _beside(place, columns, record, "levels", column, len(items))
     texts = _beside(place, columns, record, "texts", column, len(items))
-    return [(item, place, label, text) for item, label, text in zip(items, labels, texts, strict=True)]
+    return list(zip(items, labels, texts, strict=True))
 
 
 def _beside(
@@ -144,22 +141,10 @@ def _beside(
 
 
 def _pair_sources(place: str, columns: Columns, record: Mapping[str, Any]) -> Sequence[_Found]:
-    first, second = columns.get("first"), columns.get("second")
-    if first and second:
-        return [
-            (
-                record.get(first),
-                place,
-                _field(columns, record, "first_level"),
-                _text(columns, record, "first"),
-            ),
-            (
-                record.get(second),
-                place,
-                _field(columns, record, "second_level"),
-                _text(columns, record, "second"),
-            ),
-        ]
+    if columns.get("first") and columns.get("second"):
+        roles = [(side, f"{side}_level", f"{side}_text") for side in ("first", "second")]
+        found = [[record.get(columns.get(role) or "") for role in side] for side in roles]
+        return [(name, label, text) for name, label, text in found]
     column = columns.get("pair")
     if column is None:
         raise columns.lacking("first", "second")
@@ -167,13 +152,4 @@ def _pair_sources(place: str, columns: Columns, record: Mapping[str, Any]) -> Se
     if not isinstance(sides, list) or len(sides) != 2:
         raise DataError(f"{place}: column '{column}' does not hold two sources")
     labels = _beside(place, columns, record, "levels", column, 2)
-    return [(side, place, label, None) for side, label in zip(sides, labels, strict=True)]
-
-
-def _field(columns: Columns, record: Mapping[str, Any], role: str) -> Any:
-    column = columns.get(role)
-    return record.get(column) if column else None
-
-
-def _text(columns: Columns, record: Mapping[str, Any], side: str) -> Any:
-    return _field(columns, record, f"{side}_text")
+    return [(side, label, None) for side, label in zip(sides, labels, strict=True)]

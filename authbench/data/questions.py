@@ -7,7 +7,7 @@ data: nothing in it is interpreted here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -26,31 +26,14 @@ ANSWERS: Mapping[str, Literal["yes", "no"]] = {
     **dict.fromkeys(("no", "false", "0", "n"), "no"),
 }
 
+_FUNCTION_WORDS = """
+a an the this that these those there it its he she his her their our some any all both each every many most
+several few in on at by for from of to with without within into between over under after before during since
+until when while where if as because although
+"""
+
 #: First words of a claim that lose their capital inside a sentence; anything else may be a name.
-FUNCTION_WORDS = frozenset(
-    (
-        *(
-            "a",
-            "an",
-            "the",
-            "this",
-            "that",
-            "these",
-            "those",
-            "there",
-            "it",
-            "its",
-            "he",
-            "she",
-            "his",
-            "her",
-        ),
-        *("their", "our", "some", "any", "all", "both", "each", "every", "many", "most", "several", "few"),
-        *("in", "on", "at", "by", "for", "from", "of", "to", "with", "without", "within", "into", "between"),
-        *("over", "under", "after", "before", "during", "since", "until", "when", "while", "where", "if"),
-        *("as", "because", "although"),
-    )
-)
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +78,14 @@ def load_questions(
     """
     fixed = check_roles(columns)
     if path is not None:
-        return _read(own_file(path), fixed, False, limit)
+        return _read(own_file(path), fixed, limit)
     entry = dataset(name)
     if entry.kind != "questions":
         raise ConfigError(f"dataset.name: '{name}' is no set of questions; the task rag needs one")
     places = places or Places.from_environment()
     spec = _one_file(entry, places)
-    record = fetch(entry, spec, places)
-    return _read(record, {**entry.columns, **fixed}, entry.question == "claim", limit)
+    columns = {**entry.columns, **fixed}
+    return _read(fetch(entry, spec, places), columns, limit, entry.question == "claim")
 
 
 def claim_question(claim: str) -> str:
@@ -129,7 +112,9 @@ def _one_file(entry: Dataset, places: Places) -> FileSpec:
     return specs[0]
 
 
-def _read(record: FileRecord, fixed: Mapping[str, str], claims: bool, limit: int | None) -> QuestionData:
+def _read(
+    record: FileRecord, fixed: Mapping[str, str], limit: int | None, claims: bool = False
+) -> QuestionData:
     questions: list[Question] = []
     counts: Counter[str] = Counter()
     lines: dict[str, int] = {}
@@ -137,14 +122,13 @@ def _read(record: FileRecord, fixed: Mapping[str, str], claims: bool, limit: int
     for line, row in read_rows(record.location):
         if limit is not None and len(questions) >= limit:
             break
-        reader = reader or _Reader(record.location, Columns(str(record.location), list(row), fixed), claims)
-        question = reader.question(line, row, len(questions), counts)
+        place = f"{record.location}, line {line}"
+        reader = reader or _Reader(Columns(str(record.location), list(row), fixed), claims, counts)
+        question = reader.question(place, row, len(questions))
         if question is None:
             continue
         if question.id in lines:
-            raise DataError(
-                f"{record.location}, line {line}: id '{question.id}' is that of line {lines[question.id]} too"
-            )
+            raise DataError(f"{place}: id '{question.id}' is that of line {lines[question.id]} too")
         lines[question.id] = line
         questions.append(question)
     if not questions and limit != 0:
@@ -154,37 +138,35 @@ def _read(record: FileRecord, fixed: Mapping[str, str], claims: bool, limit: int
 
 
 class _Reader:
-    """Reads the records of one file."""
+    """Reads the records of one file; what is left out or lacks something is counted in `counts`."""
 
-    def __init__(self, path: Path, columns: Columns, claims: bool) -> None:
-        self.path = path
+    def __init__(self, columns: Columns, claims: bool, counts: Counter[str]) -> None:
+        self.fixed = columns.fixed
         self.claims = claims
+        self.counts = counts
         self.text = columns.need("question")
         self.answer = columns.need("answer", besides=(self.text,))
         self.documents = columns.need("documents")
-        self.id = columns.get("id")
-        self.topic = columns.get("topic", besides=(self.text, self.answer, self.documents))
-        self.inner = {
-            role: columns.fixed[role]
-            for role in ("document_url", "document_text", "document_label")
-            if role in columns.fixed
-        }
+        self.id = columns.get("id") or ""
+        self.topic = columns.get("topic", besides=(self.text, self.answer, self.documents)) or ""
 
-    def question(
-        self, line: int, row: Mapping[str, Any], number: int, counts: Counter[str]
-    ) -> Question | None:
+    def question(self, place: str, row: Mapping[str, Any], number: int) -> Question | None:
         """The question of one record, or None (counted) if it has no documents."""
-        place = f"{self.path}, line {line}"
         text = str(row.get(self.text) or "").strip()
         if not text:
             raise DataError(f"{place}: no question in column '{self.text}'")
-        documents = self._documents(place, row.get(self.documents), counts)
-        answer = self._answer(place, row.get(self.answer))
+        documents = self._documents(place, row.get(self.documents) or ())
+        said = row.get(self.answer)
+        answer = ANSWERS.get(str(said).strip().rstrip(".").lower())
+        if answer is None:
+            raise DataError(
+                f"{place}: the answer is {said!r}, neither yes nor no (column '{self.answer}')\n"
+                "If another column has it: --set dataset.columns.answer=COLUMN"
+            )
         if not documents:
-            counts["questions without documents"] += 1
+            self.counts["questions without documents"] += 1
             return None
-        identifier = row.get(self.id) if self.id else None
-        topic = row.get(self.topic) if self.topic else None
+        identifier, topic = row.get(self.id), row.get(self.topic)
         return Question(
             id=f"q{number:04d}" if identifier is None else str(identifier),
             number=number,
@@ -194,40 +176,26 @@ class _Reader:
             topic=str(topic) if topic else None,
         )
 
-    def _answer(self, place: str, value: Any) -> Literal["yes", "no"]:
-        answer = ANSWERS.get(str(value).strip().rstrip(".").lower())
-        if answer is None:
-            raise DataError(
-                f"{place}: the answer is {value!r}, neither yes nor no (column '{self.answer}')\n"
-                "If another column has it: --set dataset.columns.answer=COLUMN"
-            )
-        return answer
-
-    def _documents(self, place: str, value: Any, counts: Counter[str]) -> tuple[Document, ...]:
-        if value is None:
-            return ()
-        if not isinstance(value, Sequence) or isinstance(value, str):
+    def _documents(self, place: str, value: Any) -> tuple[Document, ...]:
+        if not isinstance(value, list | tuple):
             raise DataError(f"{place}: column '{self.documents}' does not hold a list of documents")
         documents = []
         for position, entry in enumerate(value):
             if not isinstance(entry, Mapping):
                 raise DataError(f"{place}: document {position} is no object with url and text")
-            url, text = self._field(entry, "document_url"), self._field(entry, "document_text")
-            label = self._field(entry, "document_label")
+            url, text, label = (self._field(entry, f"document_{part}") for part in ("url", "text", "label"))
+            if isinstance(label, bool) or not isinstance(label, str | int | float):
+                label = None
             document = Document(
-                url=str(url or "").strip(),
-                text=str(text or ""),
-                label=label if isinstance(label, str | float) else float(label) if _number(label) else None,
+                str(url or "").strip(),
+                str(text or ""),
+                label if isinstance(label, str | None) else float(label),
             )
-            counts["documents without url"] += not document.url
-            counts["documents without text"] += not document.text.strip()
+            self.counts["documents without url"] += not document.url
+            self.counts["documents without text"] += not document.text.strip()
             documents.append(document)
         return tuple(documents)
 
     def _field(self, entry: Mapping[str, Any], role: str) -> Any:
-        column = self.inner.get(role)
+        column = self.fixed.get(role)
         return entry.get(column) if column else first_filled(entry, role)
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

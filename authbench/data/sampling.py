@@ -43,16 +43,22 @@ class PairRule:
             return gap >= self.easy_min_gap
         return gap <= self.hard_max_gap and (gap > 0 or self.allow_equal)
 
+    def text(self, difficulty: Difficulty) -> str:
+        """The rule in words, for a message."""
+        if difficulty == "easy":
+            return f"levels differ by {self.easy_min_gap} or more"
+        return f"levels differ by {self.hard_max_gap} or less" + ("" if self.allow_equal else ", not equal")
+
 
 PAPER_RULE = PairRule()
 
 
-def level_counts(sources: Sequence[Source], levels: int) -> tuple[int, ...]:
-    """How many sources each level 0..levels-1 has."""
-    counts = [0] * levels
+def by_level(sources: Sequence[Source], levels: int) -> list[list[Source]]:
+    """The sources of each level 0..levels-1, in their order."""
+    groups: list[list[Source]] = [[] for _ in range(levels)]
     for source in sources:
-        counts[source.level] += 1
-    return tuple(counts)
+        groups[source.level].append(source)
+    return groups
 
 
 def sample_lists(
@@ -66,22 +72,26 @@ def sample_lists(
     Raises:
         DataError: a level without sources, or more lists wanted than there are different ones.
     """
-    by_level = _by_level(sources, levels)
-    counts = ", ".join(str(len(group)) for group in by_level)
-    empty = [level for level, group in enumerate(by_level) if not group]
+    groups = by_level(sources, levels)
+    empty = [str(level) for level, group in enumerate(groups) if not group]
     if count and empty:
-        which = ", ".join(map(str, empty))
         raise DataError(
-            f"{domain}: no items of level {which}, and a list needs one of each (items of level "
-            f"0 to {levels - 1}: {counts}); try another seed, another file or scale: coarse"
+            f"{domain}: no items of level {', '.join(empty)}, and a list needs one of each "
+            f"({_counted(groups)}); try another seed, another file or scale: coarse"
         )
-    different = math.prod(len(group) for group in by_level)
+    different = math.prod(len(group) for group in groups)
     if count > different:
         raise DataError(
-            f"{domain}: {count} lists wanted, but only {different} different ones can be made (items of "
-            f"level 0 to {levels - 1}: {counts}); set dataset.lists={different} or less"
+            f"{domain}: {count} lists wanted, but only {different} different ones can be made "
+            f"({_counted(groups)}); set dataset.lists={different} or less"
         )
-    return tuple(_draw_list(by_level, number, seed, domain) for number in range(count))
+    lists = []
+    for number in range(count):
+        random = Random(f"{seed}/{domain}/lists/{number}")
+        chosen = [random.choice(group) for group in groups]
+        random.shuffle(chosen)
+        lists.append(ListItem(f"{domain}-{number:04d}", number, tuple(chosen)))
+    return tuple(lists)
 
 
 def sample_pairs(
@@ -102,21 +112,16 @@ def sample_pairs(
         DataError: fewer such pairs than wanted.
     """
     levels = max((source.level for source in sources), default=0) + 1
-    by_level = _by_level(sources, levels)
-    cells = [
-        (low, high)
-        for low in range(levels)
-        for high in range(low, levels)
-        if rule.admits(high - low, difficulty)
-    ]
-    sizes = [_pairs_between(len(by_level[low]), len(by_level[high]), low == high) for low, high in cells]
+    groups = by_level(sources, levels)
+    cells = [(low, high) for low in range(levels) for high in range(low, levels)]
+    cells = [(low, high) for low, high in cells if rule.admits(high - low, difficulty)]
+    sizes = [_pairs_between(len(groups[low]), len(groups[high]), low == high) for low, high in cells]
     ends = list(accumulate(sizes))
     total = ends[-1] if ends else 0
     if count > total:
-        counts = ", ".join(str(len(group)) for group in by_level)
         raise DataError(
-            f"{domain}: {count} {difficulty} pairs wanted, but only {total} exist (items of level "
-            f"0 to {levels - 1}: {counts}; rule: {_rule_text(rule, difficulty)}); set dataset.pairs lower"
+            f"{domain}: {count} {difficulty} pairs wanted, but only {total} exist "
+            f"({_counted(groups)}; rule: {rule.text(difficulty)}); set dataset.pairs lower"
         )
     random = Random(f"{seed}/{domain}/pairs/{difficulty}")
     moved: dict[
@@ -129,25 +134,16 @@ def sample_pairs(
         moved[chosen] = moved.get(number, number)
         cell = bisect_right(ends, index)
         low, high = cells[cell]
-        first, second = _pair_at(by_level[low], by_level[high], low == high, index - ends[cell] + sizes[cell])
+        first, second = _pair_at(groups[low], groups[high], low == high, index - ends[cell] + sizes[cell])
         if random.random() < 0.5:
             first, second = second, first
         pairs.append(PairItem(f"{domain}-{difficulty}-{number:04d}", number, first, second, difficulty))
     return tuple(pairs)
 
 
-def _draw_list(by_level: Sequence[Sequence[Source]], number: int, seed: int, domain: str) -> ListItem:
-    random = Random(f"{seed}/{domain}/lists/{number}")
-    chosen = [random.choice(group) for group in by_level]
-    random.shuffle(chosen)
-    return ListItem(f"{domain}-{number:04d}", number, tuple(chosen))
-
-
-def _by_level(sources: Sequence[Source], levels: int) -> list[list[Source]]:
-    groups: list[list[Source]] = [[] for _ in range(levels)]
-    for source in sources:
-        groups[source.level].append(source)
-    return groups
+def _counted(groups: Sequence[Sequence[Source]]) -> str:
+    counts = ", ".join(str(len(group)) for group in groups)
+    return f"items of level 0 to {len(groups) - 1}: {counts}"
 
 
 def _pairs_between(low: int, high: int, same: bool) -> int:
@@ -161,9 +157,3 @@ def _pair_at(low: Sequence[Source], high: Sequence[Source], same: bool, index: i
         return low[row], high[column]
     row = (1 + math.isqrt(1 + 8 * index)) // 2
     return low[row], low[index - row * (row - 1) // 2]
-
-
-def _rule_text(rule: PairRule, difficulty: Difficulty) -> str:
-    if difficulty == "easy":
-        return f"levels differ by {rule.easy_min_gap} or more"
-    return f"levels differ by {rule.hard_max_gap} or less" + ("" if rule.allow_equal else ", not equal")

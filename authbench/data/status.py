@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from authbench.data.catalog import Dataset, FileSpec
-from authbench.data.digests import digest
 from authbench.data.download import Progress
-from authbench.data.fetch import FileRecord, Places, check, expand, fetch, fetch_into, local
+from authbench.data.fetch import FileRecord, Places, check, expand, expected, fetch, local
 from authbench.errors import DataError
 
 #: Told which file is being fetched; gives the callback for its bytes.
@@ -43,13 +42,12 @@ class FileStatus:
 
 def check_dataset(entry: Dataset, places: Places) -> tuple[FileStatus, ...]:
     """The status of each file, hashed now; the network is not used, and no status is an exception."""
-    offline = Places(places.data, places.mirror, places.cache, online=False)
-    return tuple(_status(entry, spec, offline) for spec in local_files(entry, offline))
+    return tuple(_status(entry, spec, places) for spec in local_files(entry, places))
 
 
 def local_files(entry: Dataset, places: Places) -> tuple[FileSpec, ...]:
     """The files of a set with patterns resolved on this machine; a pattern without a match stays as it is."""
-    offline = Places(places.data, places.mirror, places.cache, online=False)
+    offline = replace(places, online=False)
     specs: list[FileSpec] = []
     for spec in entry.files:
         try:
@@ -62,10 +60,10 @@ def local_files(entry: Dataset, places: Places) -> tuple[FileSpec, ...]:
 def pull(
     entry: Dataset, places: Places, *, to: Path | None = None, watch: Watch | None = None
 ) -> tuple[list[FileRecord], list[DataError]]:
-    """Bring every file of a set to this machine: into the cache, or, with `to`, into a folder of its own.
+    """Bring every file of a set to this machine, into the cache, and with `to` copy it into that folder.
 
-    A file that a data folder, mirror or cache has is checked and used (copied, with `to`), not fetched again.
-    A file that cannot be had does not stop the others.
+    A file that a data folder, mirror or cache has is checked and used, not fetched again. A file that cannot
+    be had does not stop the others.
     """
     records: list[FileRecord] = []
     failures: list[DataError] = []
@@ -74,34 +72,26 @@ def pull(
     except DataError as error:
         return records, [error]
     for spec in specs:
-        progress = watch(spec) if watch else None
         try:
-            if to is None:
-                records.append(fetch(entry, spec, places, progress=progress))
-            else:
-                records.append(_place(entry, spec, places, to, progress))
+            if to is not None and (to / spec.path).is_file():
+                records.append(check(entry, expected(entry, spec, places), "data", to / spec.path))
+                continue
+            record = fetch(entry, spec, places, progress=watch(spec) if watch else None)
+            records.append(record if to is None else _copied(record, to / spec.path))
         except DataError as error:
             failures.append(error)
     return records, failures
 
 
-def _place(entry: Dataset, spec: FileSpec, places: Places, to: Path, progress: Progress | None) -> FileRecord:
-    target = to / spec.path
-    if target.is_file():
-        return check(entry, spec, "data", target)
-    found = local(spec, places)
-    if found is None:
-        return fetch_into(entry, spec, to, places, progress=progress)
-    where, path = found
-    record = check(entry, spec, where, path)
+def _copied(record: FileRecord, target: Path) -> FileRecord:
+    temporary = target.with_name(f".{target.name}.part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = target.with_name(f".{target.name}.part")
-        shutil.copyfile(path, temporary)
+        shutil.copyfile(record.location, temporary)
         temporary.replace(target)
     except OSError as error:
         raise DataError(f"{target}: cannot be written ({error.strerror or error})") from error
-    return FileRecord(record.path, record.sha256, record.size, where, target)
+    return replace(record, location=target)
 
 
 def _status(entry: Dataset, spec: FileSpec, places: Places) -> FileStatus:
@@ -109,12 +99,12 @@ def _status(entry: Dataset, spec: FileSpec, places: Places) -> FileStatus:
     if found is None:
         return FileStatus(entry.name, spec.path, "missing", size=spec.size)
     where, path = found
+    wanted = expected(entry, spec, places)
     try:
-        record = check(entry, spec, where, path, fresh=True)
+        record = check(entry, wanted, where, path, fresh=True)
     except DataError as error:
-        size = digest(path)[1] if path.is_file() else None
+        size = path.stat().st_size if path.is_file() else None
         return FileStatus(entry.name, spec.path, "wrong", where, size, str(error).split("\n")[0])
-    known = spec.sha256 or path.with_name(f"{path.name}.sha256.json").is_file()
-    if not known:
+    if not (wanted.sha256 or wanted.etag):
         return FileStatus(entry.name, spec.path, "unverified", where, record.size, record.sha256)
     return FileStatus(entry.name, spec.path, "ok", where, record.size)

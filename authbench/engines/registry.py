@@ -51,7 +51,7 @@ ENGINES: dict[str, EngineSpec] = {
         ABILITIES,
     ),
     "openai": EngineSpec(
-        "authbench.engines.openai",
+        "authbench.engines.openai.engine",
         "OpenAIEngine",
         (),
         None,

@@ -30,15 +30,13 @@ def rescore(path: Path) -> RunFolder:
         path: a run's folder, `results/<experiment>/<model>`.
 
     Raises:
-        ConfigError: no run there, or one of another format.
-        DataError: answers that the run needs are not in the store.
+        ConfigError: a run of another format.
+        DataError: no run there, or answers that it needs are not in the store.
     """
     folder = RunFolder(path)
     facts = folder.read()
     if facts is None:
-        raise ConfigError(
-            f"{path} holds no run (no run.json); name a folder such as results/EXPERIMENT/MODEL"
-        )
+        raise DataError(f"{path} holds no run (no run.json); name a folder such as results/EXPERIMENT/MODEL")
     settings = stored_settings(folder, facts)
     store_path = path.parent.parent / STORE_FILE
     if not store_path.is_file():

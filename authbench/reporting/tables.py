@@ -47,6 +47,7 @@ def render_tables(
     intervals: bool = False,
     paper: bool = False,
     cost: bool = False,
+    measures: bool = True,
     console: Console | None = None,
 ) -> str:
     """The tables of these runs, ready to be printed; ends with a line break.
@@ -58,11 +59,12 @@ def render_tables(
         intervals: show 95 % intervals (CSV and JSON always hold them).
         paper: add the paper's number, the difference, and whether it lies in our interval.
         cost: add a table of calls and tokens.
+        measures: show the measures; without them, `cost` is shown alone.
         console: where text will go, standard output by default: its width, its encoding and whether it has
             bold and underline decide the form.
     """
     options = Options(policy, intervals, paper, cost)
-    tables = build_tables(runs, options)
+    tables = [each for each in build_tables(runs, options) if measures or each.kind == "cost"]
     if format != "text":
         return _WRITERS[format](tables, options)
     from rich.console import Console

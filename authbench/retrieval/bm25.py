@@ -14,8 +14,8 @@ from typing import Any
 
 from authbench.errors import ConfigError, DataError, did_you_mean
 from authbench.paths import cache_dir
-from authbench.retrieval.indexfolder import damage, keep, key_of
-from authbench.retrieval.passages import Corpus
+from authbench.retrieval.corpora import Corpus
+from authbench.retrieval.indexfolder import damage, keep, place_of
 from authbench.retrieval.runfile import Hit, Run
 from authbench.retrieval.topk import best_positions, hits_of
 
@@ -58,22 +58,17 @@ class Bm25Index:
     def search(self, queries: Mapping[str, str], depth: int) -> Run:
         """The `depth` best documents of each query, only those that share a term with it.
 
-        A document with the query's own identifier is left out (ArguAna). Equal scores keep the order of
-        the corpus. A query that matches nothing has an empty ranking.
+        Equal scores keep the order of the corpus. A query that matches nothing has an empty ranking.
         """
         rankings: dict[str, tuple[Hit, ...]] = {}
-        for query, text in queries.items():
-            rankings[query] = self._search_one(query, text, depth)
+        for query, tokens in zip(queries, _tokens(list(queries.values()), self._settings), strict=True):
+            rankings[query] = ()
+            if tokens:
+                scores = self._retriever.get_scores(tokens)
+                best = best_positions(scores, depth)
+                best = best[scores[best] > 0]
+                rankings[query] = hits_of(self._documents, scores[best], best)
         return Run(rankings)
-
-    def _search_one(self, query: str, text: str, depth: int) -> tuple[Hit, ...]:
-        tokens = _tokens([text], self._settings)[0]
-        if not tokens:
-            return ()
-        scores = self._retriever.get_scores(tokens)
-        best = best_positions(scores, depth + 1)  # one more, for the query's own document
-        best = best[scores[best] > 0]
-        return hits_of(query, self._documents, scores[best], best, depth)
 
 
 def open_index(corpus: Corpus, settings: Bm25Settings | None = None, folder: Path | None = None) -> Bm25Index:
@@ -88,11 +83,18 @@ def open_index(corpus: Corpus, settings: Bm25Settings | None = None, folder: Pat
         ConfigError: bm25s or PyStemmer is not installed, or does not know a method or a language.
         DataError: the corpus has no words.
     """
-    bm25s, versions = _library()
+    try:
+        import bm25s
+        import Stemmer
+    except ImportError as error:
+        raise ConfigError(
+            f"BM25 needs {error.name}, which is not installed; pip install 'authbench[retrieval]'"
+        ) from None
     settings = settings or Bm25Settings()
     _check(settings)
+    versions = {"bm25s": bm25s.__version__, "PyStemmer": Stemmer.version()}
     facts = {"index": "bm25", "corpus": corpus.digest, **asdict(settings), **versions}
-    place = (folder or cache_dir("indexes")) / f"bm25-{key_of(facts)}"
+    place = place_of("bm25", facts, folder or cache_dir("indexes"))
     note = None
     if place.exists():
         fault = damage(place, facts)
@@ -100,12 +102,8 @@ def open_index(corpus: Corpus, settings: Bm25Settings | None = None, folder: Pat
             documents = json.loads((place / _DOCUMENTS).read_bytes())
             return Bm25Index(bm25s.BM25.load(place, show_progress=False), documents, settings, None)
         note = f"the BM25 index {place} was not used: {fault}; it has been built again"
-    documents = []
-    texts = []
-    for document, passage in corpus.passages():
-        documents.append(document)
-        texts.append(passage.full)
-    tokens = _tokens(texts, settings)
+    documents = list(corpus)
+    tokens = _tokens([passage.full for _, passage in corpus.passages()], settings)
     if not any(tokens):
         raise DataError("no document of the corpus has a word to index")
     retriever = bm25s.BM25(k1=settings.k1, b=settings.b, method=settings.method, backend="numpy")
@@ -125,27 +123,15 @@ def _tokens(texts: list[str], settings: Bm25Settings) -> list[list[str]]:
     import bm25s
     import Stemmer
 
-    stemmer = Stemmer.Stemmer(settings.stemmer) if settings.stemmer else None
     tokens: list[list[str]] = bm25s.tokenize(
         texts,
         stopwords=settings.stop_words,
-        stemmer=stemmer,
+        stemmer=Stemmer.Stemmer(settings.stemmer) if settings.stemmer else None,
         return_ids=False,
         show_progress=False,
     )
     # bm25s marks a text without tokens by an empty one, which would match every other such text.
     return [[token for token in row if token] for row in tokens]
-
-
-def _library() -> tuple[Any, dict[str, str]]:
-    try:
-        import bm25s
-        import Stemmer
-    except ImportError as error:
-        raise ConfigError(
-            f"BM25 needs {error.name}, which is not installed; pip install 'authbench[retrieval]'"
-        ) from None
-    return bm25s, {"bm25s": bm25s.__version__, "PyStemmer": Stemmer.version()}
 
 
 def _check(settings: Bm25Settings) -> None:

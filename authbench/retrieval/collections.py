@@ -13,10 +13,13 @@ from pathlib import Path
 
 from authbench.data.fetch import FileRecord
 from authbench.errors import DataError
-from authbench.retrieval.passages import Corpus, MemoryCorpus, read_corpus
+from authbench.retrieval.corpora import Corpus, MemoryCorpus, read_corpus
 from authbench.retrieval.rankingfile import read_ranking_file
 from authbench.retrieval.runfile import Qrels, Run, read_qrels
-from authbench.retrieval.topics import read_queries
+from authbench.retrieval.texts import read_queries
+
+#: Collections whose queries are documents of the corpus, so that each would find itself first (see BEIR).
+QUERIES_ARE_DOCUMENTS = frozenset({"arguana", "quora"})
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,21 @@ class Collection:
         Documents that the corpus lacks stay in: they count in the ideal ranking, as in trec_eval.
         """
         return {query: dict(self.qrels[query]) for query in self.queries if self.qrels.get(query)}
+
+    def is_own(self, query: str, document: str) -> bool:
+        """Whether a document is the query itself, and so is left out of its results.
+
+        It has the query's identifier, and either the collection is one of `QUERIES_ARE_DOCUMENTS` or the two
+        texts are the same. Identifiers alone say nothing: many collections number both from 1.
+        """
+        if document != query or document not in self.documents:
+            return False
+        if not QUERIES_ARE_DOCUMENTS.isdisjoint(self.name.lower().split("/")):
+            return True
+        passage = self.documents[document]
+        return " ".join(self.queries[query].split()) in (
+            " ".join(text.split()) for text in (passage.text, passage.full)
+        )
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -105,13 +123,11 @@ def from_ranking_file(name: str, ranking: Path, qrels: Path) -> Collection:
     return Collection(name, documents, found.queries, read_qrels(qrels), files, found.run, found.n_unnamed)
 
 
-def drop_own_documents(run: Run) -> tuple[Run, int]:
-    """The run without documents whose identifier is their query's, and how many there were.
-
-    ArguAna's queries are documents of its corpus: BEIR drops the query's own document from its results.
-    """
+def drop_own_documents(run: Run, collection: Collection) -> tuple[Run, int]:
+    """The run without results that are the query itself (`Collection.is_own`), and how many there were."""
     rankings = {
-        query: tuple(hit for hit in hits if hit.document != query) for query, hits in run.rankings.items()
+        query: tuple(hit for hit in hits if not collection.is_own(query, hit.document))
+        for query, hits in run.rankings.items()
     }
     dropped = sum(map(len, run.rankings.values())) - sum(map(len, rankings.values()))
     return (replace(run, rankings=rankings) if dropped else run), dropped
@@ -120,9 +136,9 @@ def drop_own_documents(run: Run) -> tuple[Run, int]:
 def fit_run(run: Run, collection: Collection, path: Path) -> tuple[Run, tuple[str, ...]]:
     """A run file made fit for a collection, and notes on what was left out.
 
-    Queries that the collection lacks are dropped and counted, and so are documents with the identifier of
-    their query. Raises `DataError` if no query is left, or if the corpus lacks a document of the run,
-    since its text is needed.
+    Queries that the collection lacks are dropped and counted, and so are results that are the query itself.
+    Raises `DataError` if no query is left, or if the corpus lacks a document of the run, since its text is
+    needed.
     """
     kept = {query: hits for query, hits in run.rankings.items() if query in collection.queries}
     if not kept:
@@ -136,11 +152,11 @@ def fit_run(run: Run, collection: Collection, path: Path) -> tuple[Run, tuple[st
                     f"{path}: document {hit.document!r} of query {query!r} is not in the corpus of "
                     f"{collection.name}; was the run made from another corpus?"
                 )
-    fitted, own = drop_own_documents(replace(run, rankings=kept))
+    fitted, own = drop_own_documents(replace(run, rankings=kept), collection)
     counts = {
         f"queries of the run that {collection.name} lacks (dropped)": len(run.rankings) - len(kept),
         "judged queries without results (they count 0)": sum(not kept.get(q) for q in collection.judged),
-        "documents with the identifier of their query (dropped)": own,
+        "results that are the query itself (dropped)": own,
     }
     return fitted, run.notes + tuple(f"{count} {what}" for what, count in counts.items() if count)
 

@@ -7,8 +7,9 @@ from xml.etree import ElementTree
 
 from authbench.errors import DataError
 from authbench.retrieval.collections import Collection
-from authbench.retrieval.passages import MemoryCorpus, Passage
+from authbench.retrieval.corpora import MemoryCorpus
 from authbench.retrieval.runfile import read_qrels
+from authbench.retrieval.texts import Passage
 
 
 def from_cranfield(corpus: Path, topics: Path, qrels: Path) -> Collection:

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from authbench.errors import ConfigError, DataError
 from authbench.paths import cache_dir
 from authbench.retrieval.checkpoints import fingerprint, load, locate, require
-from authbench.retrieval.indexfolder import damage, finish, key_of
-from authbench.retrieval.passages import Corpus
+from authbench.retrieval.corpora import Corpus
+from authbench.retrieval.indexfolder import damage, finish, place_of
 from authbench.retrieval.runfile import Run
 from authbench.retrieval.topk import best_positions, hits_of
 
@@ -135,15 +135,10 @@ class DenseIndex:
         self.note = note
 
     def search(self, queries: Mapping[str, str], depth: int) -> Run:
-        """The `depth` nearest documents of each query, without one that has the query's own identifier."""
+        """The `depth` nearest documents of each query; equal scores keep the order of the corpus."""
         vectors = self._encoder.encode([self._settings.query_prefix + text for text in queries.values()])
-        # One more than asked for, in case the query's own document is among them.
-        found = self._nearest(vectors, min(depth + 1, len(self._documents)))
-        rankings = {
-            query: hits_of(query, self._documents, scores, positions, depth)
-            for query, (positions, scores) in zip(queries, found, strict=True)
-        }
-        return Run(rankings)
+        found = zip(queries, self._nearest(vectors, min(depth, len(self._documents))), strict=True)
+        return Run({query: hits_of(self._documents, scores, near) for query, (near, scores) in found})
 
     def _nearest(self, vectors: Floats, count: int) -> Iterator[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
         faiss = _faiss(self._settings.search)
@@ -192,7 +187,7 @@ def open_dense_index(
     settings = settings or DenseSettings()
     require("sentence_transformers")
     facts = {"index": "dense", "corpus": corpus.digest, **settings.identity()}
-    place = (folder or cache_dir("indexes")) / f"dense-{key_of(facts)}"
+    place = place_of("dense", facts, folder or cache_dir("indexes"))
     encoder = Encoder(settings)
     note = None
     if place.exists():

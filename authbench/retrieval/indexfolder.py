@@ -15,19 +15,19 @@ from authbench.data.digests import sha256_of
 _MANIFEST = "manifest.json"
 
 
-def key_of(facts: Mapping[str, Any]) -> str:
-    """A folder name that stands for these facts (32 hexadecimal digits)."""
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]
+def place_of(kind: str, facts: Mapping[str, Any], folder: Path) -> Path:
+    """The folder below `folder` for an index that these facts (corpus, settings, versions) decide."""
+    key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    return folder / f"{kind}-{key[:32]}"
 
 
 def damage(folder: Path, facts: Mapping[str, Any]) -> str | None:
     """Why the folder cannot be used for `facts`, in a phrase; None if it is whole. Reads every file."""
     try:
         manifest = json.loads((folder / _MANIFEST).read_bytes())
-        files = dict(manifest["files"])
         if manifest["facts"] != dict(facts):
             return "it was made from other data or with other settings"
-        for name, wanted in files.items():
+        for name, wanted in dict(manifest["files"]).items():
             if sha256_of(folder / name) != wanted:
                 return f"{name} is damaged"
     except FileNotFoundError as error:

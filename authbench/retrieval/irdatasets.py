@@ -8,7 +8,8 @@ from typing import Any
 
 from authbench.errors import ConfigError, DataError, did_you_mean
 from authbench.retrieval.collections import Collection
-from authbench.retrieval.passages import Corpus, Passage, digest_of
+from authbench.retrieval.corpora import Corpus
+from authbench.retrieval.texts import Passage
 
 #: Short names, and the identifiers that ir_datasets has for the test queries.
 NAMES: Mapping[str, str] = {
@@ -55,16 +56,6 @@ class IrDatasetsCorpus(Corpus):
     def passages(self) -> Iterator[tuple[str, Passage]]:
         """See `Corpus.passages`."""
         return ((str(row.doc_id), _passage(row)) for row in self._source.docs_iter())
-
-    @cached_property
-    def digest(self) -> str:
-        """See `Corpus.digest`; reads all documents, once."""
-        return digest_of(self.passages())
-
-    @cached_property
-    def n_empty(self) -> int:
-        """See `Corpus.n_empty`; reads all documents, once."""
-        return sum(not passage.full for _, passage in self.passages())
 
     @cached_property
     def _store(self) -> Any:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from authbench.data.catalog import Dataset, catalog
-from authbench.data.fetch import FileRecord, Places, fetch, local, own_file
+from authbench.data.catalog import catalog
+from authbench.data.fetch import Places, fetch, local, own_file
 from authbench.errors import ConfigError, DataError, did_you_mean
 from authbench.retrieval.collections import Collection, beir_folder, from_files, from_ranking_file
+from authbench.retrieval.corpora import is_corpus_file
 from authbench.retrieval.cranfield import from_cranfield
 from authbench.retrieval.irdatasets import NAMES, from_ir_datasets
-from authbench.retrieval.passages import is_corpus_file
 
 
 def load_collection(
@@ -60,33 +60,25 @@ def load_collection(
     if entry.kind != "retrieval":
         raise ConfigError(f"'{name}' is no retrieval collection; `authbench list datasets` shows the kinds")
     places = places or Places.from_environment()
-    if name in NAMES and not _within_reach(entry, retriever, places):
+    corpus, runs = (
+        entry.select("corpus"),
+        entry.select("run", **({"retriever": retriever} if retriever else {})),
+    )
+    # The catalogue's files will do if they can be had, and there is a corpus or the right ranking.
+    if name in NAMES and not (local(corpus[0], places) or corpus[0].url if corpus else runs):
         return from_ir_datasets(name)
-    if entry.select("corpus"):
-        records = [_one(entry, role, places) for role in ("corpus", "topics", "qrels")]
-        made = _from_three(name, *(record.location for record in records))
+    if not (corpus or runs):
+        known = ", ".join(str(spec.retriever) for spec in entry.select("run"))
+        raise ConfigError(f"{name} has no ranking file of retriever '{retriever}'; it has: {known}")
+    (topics, *_), (judgements, *_) = entry.select("topics"), entry.select("qrels")
+    specs = (corpus[0], topics, judgements) if corpus else (runs[0], judgements)
+    records = tuple(fetch(entry, spec, places) for spec in specs)
+    files = [record.location for record in records]
+    if not corpus:
+        made = from_ranking_file(name, *files)
     else:
-        runs = entry.select("run") if retriever is None else entry.select("run", retriever=retriever)
-        if not runs:
-            known = ", ".join(str(spec.retriever) for spec in entry.select("run"))
-            raise ConfigError(f"{name} has no ranking file of retriever '{retriever}'; it has: {known}")
-        records = [fetch(entry, runs[0], places), _one(entry, "qrels", places)]
-        made = from_ranking_file(name, *(record.location for record in records))
-    return replace(made, records=tuple(records))
-
-
-def _from_three(name: str, corpus: Path, topics: Path, qrels: Path) -> Collection:
-    if name == "cranfield":
-        return from_cranfield(corpus, topics, qrels)
-    return from_files(name, corpus, topics, qrels)
-
-
-def _within_reach(entry: Dataset, retriever: str | None, places: Places) -> bool:
-    """Whether the catalogue's files will do: they can be had, and there is a corpus or the right ranking."""
-    corpus = entry.select("corpus")
-    if corpus:
-        return local(corpus[0], places) is not None or corpus[0].url is not None
-    return bool(entry.select("run") if retriever is None else entry.select("run", retriever=retriever))
+        made = from_cranfield(*files) if name == "cranfield" else from_files(name, *files)
+    return replace(made, records=records)
 
 
 def _own(name: str, path: Path, queries: Path | None, qrels: Path | None, split: str) -> Collection:
@@ -117,10 +109,3 @@ def _only(path: Path, why: str, given: Mapping[str, Path | None], used: Sequence
     for key, value in given.items():
         if value is not None and key not in used:
             raise ConfigError(f"dataset.{key} {value}: {why} ({path}); leave it out")
-
-
-def _one(entry: Dataset, role: str, places: Places) -> FileRecord:
-    specs = entry.select(role)
-    if not specs:
-        raise DataError(f"the catalogue has no {role} file of {entry.name}")
-    return fetch(entry, specs[0], places)

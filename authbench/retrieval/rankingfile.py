@@ -6,16 +6,28 @@ RankGPT and rank_llm publish retrieval results.
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
+
+from pydantic import BaseModel, FiniteFloat, TypeAdapter, ValidationError
 
 from authbench.errors import DataError
-from authbench.retrieval.passages import Passage
-from authbench.retrieval.runfile import Duplicates, Run, order_rows
+from authbench.retrieval.runfile import Run, ordered_run
+from authbench.retrieval.texts import Passage
+
+
+class _Hit(BaseModel):
+    qid: str | int
+    docid: str | int
+    score: FiniteFloat
+    content: str
+
+
+class _Entry(BaseModel):
+    query: str
+    hits: list[_Hit]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +35,7 @@ class RankingFile:
     """A first stage with texts.
 
     Attributes:
-        run: see `Run`; ties are kept in the order of their ranks.
+        run: see `Run`.
         queries: query text by identifier. A query without hits has no identifier, and so is not here.
         passages: the texts by document identifier.
         n_unnamed: queries without hits, which the form cannot name.
@@ -35,73 +47,56 @@ class RankingFile:
     n_unnamed: int = 0
 
 
-def read_ranking_file(path: Path, duplicates: Duplicates = "refuse") -> RankingFile:
+def read_ranking_file(path: Path) -> RankingFile:
     """Read a ranking file with texts.
 
-    Raises `DataError` that names the file, the query and the hit (both counted from 1) for a file that
-    was cut, a hit without the five fields, two texts of one document, or a query that comes twice.
+    Raises `DataError` that names the file, the query and the hit (both counted from 1) for a file that was
+    cut, a hit without its fields, two texts of one document, or a query or document that comes twice.
     """
-    rows: dict[str, list[tuple[float, int, int, str]]] = {}
+    scores: dict[str, dict[str, float]] = {}
     queries: dict[str, str] = {}
     passages: dict[str, Passage] = {}
     entries = _entries(path)
-    unnamed = 0
     for place, entry in enumerate(entries, 1):
-        hits = entry.get("hits") if isinstance(entry, dict) else None
-        if not isinstance(hits, list) or not isinstance(entry.get("query"), str):
-            _refuse(path, place, 0, 'an entry is {"query": text, "hits": list}')
-        if not hits:
-            unnamed += 1
+        if not entry.hits:
             continue
-        name = None
-        for number, hit in enumerate(hits, 1):
-            query, document, score, rank, text = _hit(path, place, number, hit)
-            if name is None:
-                name = query
-                if name in rows:
-                    _refuse(path, place, number, f"query {name!r} comes twice")
-                rows[name], queries[name] = [], entry["query"]
-            elif query != name:
-                _refuse(path, place, number, f"'qid' is {query!r}, that of the first hit {name!r}")
-            if passages.setdefault(document, Passage(text)).text != text:
-                _refuse(path, place, number, f"document {document!r} has two different texts")
-            rows[name].append((score, rank, 0, document))
-    if not rows:
+        query = str(entry.hits[0].qid)
+        if query in scores:
+            _refuse(path, f"query {place}", f"query {query!r} comes twice")
+        scores[query], queries[query] = {}, entry.query
+        for number, hit in enumerate(entry.hits, 1):
+            document, where = str(hit.docid), f"query {place}, hit {number}"
+            if str(hit.qid) != query:
+                _refuse(path, where, f"'qid' is {str(hit.qid)!r}, that of the first hit {query!r}")
+            if document in scores[query]:
+                _refuse(path, where, f"document {document!r} comes twice for query {query!r}")
+            if passages.setdefault(document, Passage(hit.content)).text != hit.content:
+                _refuse(path, where, f"document {document!r} has two different texts")
+            scores[query][document] = hit.score
+    if not scores:
         raise DataError(f"{path}: no results in this ranking file")
-    return RankingFile(order_rows(path, rows, duplicates), queries, passages, unnamed)
+    return RankingFile(ordered_run(scores), queries, passages, sum(not entry.hits for entry in entries))
 
 
-def _entries(path: Path) -> list[Any]:
+def _entries(path: Path) -> list[_Entry]:
     try:
-        entries = json.loads(path.read_bytes())
+        return TypeAdapter(list[_Entry]).validate_json(path.read_bytes())
     except FileNotFoundError:
         raise DataError(f"{path}: no such file") from None
-    except json.JSONDecodeError as error:
-        raise DataError(
-            f"{path}:{error.lineno}: not JSON ({error.msg}), the file may have been cut here; fetch it again"
-        ) from None
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 text ({error.reason})") from None
-    if not isinstance(entries, list):
-        raise DataError(f"{path}: a ranking file is a list of queries with hits")
-    return entries
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        if first["type"] == "json_invalid":
+            _refuse(path, first["msg"], "the file may have been cut here; fetch it again")
+        if len(first["loc"]) < 2:
+            _refuse(path, first["msg"], "a ranking file is a list of queries with hits")
+        names = ("query", "hit")
+        parts = [int(part) + 1 for part in first["loc"] if isinstance(part, int)]
+        where = ", ".join(f"{name} {part}" for name, part in zip(names, parts, strict=False))
+        field = next(
+            part for part in reversed(first["loc"]) if part in (*_Hit.model_fields, *_Entry.model_fields)
+        )
+        _refuse(path, where, f"{field!r}: {first['msg']}")
 
 
-def _hit(path: Path, place: int, number: int, hit: Any) -> tuple[str, str, float, int, str]:
-    fields = ("qid", "docid", "score", "rank", "content")
-    lacking = [name for name in fields if not isinstance(hit, dict) or name not in hit]
-    if lacking:
-        _refuse(path, place, number, f"no field {lacking[0]!r}")
-    query, document, score, rank, text = (hit[name] for name in fields)
-    if not isinstance(text, str):
-        _refuse(path, place, number, "'content' is not a text")
-    if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
-        _refuse(path, place, number, f"score {score!r} is not a finite number")
-    if isinstance(rank, bool) or not isinstance(rank, int):
-        _refuse(path, place, number, f"rank {rank!r} is not a whole number")
-    return str(query), str(document), float(score), rank, text
-
-
-def _refuse(path: Path, place: int, number: int, what: str) -> NoReturn:
-    where = f"query {place}" + (f", hit {number}" if number else "")
+def _refuse(path: Path, where: str, what: str) -> NoReturn:
     raise DataError(f"{path}: {where}: {what}")

@@ -1,7 +1,4 @@
-"""TREC runs and relevance judgements (qrels), read and written.
-
-A run line is `query Q0 document rank score tag`, a qrels line `query iteration document grade`; the
-BEIR form of qrels (`query-id`, `corpus-id`, `score`, with a header) is read too.
+"""TREC runs and relevance judgements (qrels): read by ir-measures and checked here; runs are written too.
 
 Measures differ on tied scores: the same run has NDCG@5 1.00 in one library and 0.75 in another. So runs
 are written with strictly decreasing scores, also in single precision, which is what trec_eval keeps.
@@ -9,26 +6,23 @@ are written with strictly decreasing scores, also in single precision, which is 
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 import numpy as np
 
-from authbench.errors import DataError
-from authbench.retrieval.textfiles import numbered_lines, refuse, write_lines
+from authbench.data.digests import write_atomically
+from authbench.errors import ConfigError, DataError
+from authbench.retrieval.textfiles import Lines, numbered_lines, refuse
 
 #: Grades by document, by query. Grades of 0 and below mean "not relevant".
 Qrels = Mapping[str, Mapping[str, int]]
-
-#: What to do with a document that a ranking holds twice.
-Duplicates = Literal["refuse", "first"]
-
-_RUN_COLUMNS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +39,14 @@ class Run:
 
     Attributes:
         rankings: documents of a query are distinct, their scores do not increase.
-        n_ties: neighbours with equal scores; they keep the order of their ranks.
-        n_disordered: lines whose rank contradicts their score; the score decides, as in trec_eval.
-        n_duplicates: lines dropped because the query had the document already.
+        n_ties: neighbours with equal scores; they keep the order of the file.
+        n_disordered: neighbours in the file of which the second has the higher score; scores decide, as in
+            trec_eval.
     """
 
     rankings: Mapping[str, tuple[Hit, ...]]
     n_ties: int = 0
     n_disordered: int = 0
-    n_duplicates: int = 0
 
     def documents(self, query: str, depth: int | None = None) -> tuple[str, ...]:
         """Identifiers of the first `depth` documents; empty for a query without results."""
@@ -67,60 +60,43 @@ class Run:
     def notes(self) -> tuple[str, ...]:
         """What a reader of the results should know about this file, a phrase each."""
         counts = {
-            "equal scores (kept in the order of their ranks)": self.n_ties,
-            "ranks that contradict scores (scores decide)": self.n_disordered,
-            "duplicate documents dropped": self.n_duplicates,
+            "equal scores (kept in the order of the file)": self.n_ties,
+            "results out of the order of their scores (scores decide)": self.n_disordered,
         }
         return tuple(f"{count} {what}" for what, count in counts.items() if count)
 
 
-def read_run(path: Path, duplicates: Duplicates = "refuse") -> Run:
-    """Read a TREC run (`.gz` unpacked).
+def read_run(path: Path) -> Run:
+    """Read a TREC run, `query Q0 document rank score tag` a line (`.gz` unpacked).
 
-    Documents are ordered by score, ties by rank, then by line. Negative scores are fine. Raises
-    `DataError` with file and line for a malformed line, a score that is no finite number, and, unless
-    `duplicates` is "first", a document that comes twice for a query.
+    Documents are ordered by score, equal scores as they stand in the file; ranks are not looked at. Raises
+    `DataError` with file and line for a malformed line, a score that is no finite number, and a document
+    that comes twice for a query.
     """
-    rows: dict[str, list[tuple[float, int, int, str]]] = {}
-    for number, line in numbered_lines(path):
-        columns = line.split()
-        if len(columns) != _RUN_COLUMNS:
-            refuse(
-                path,
-                number,
-                f"a run line has 6 columns (query Q0 document rank score tag), this one {len(columns)}",
-            )
-        query, _, document, rank, score, _ = columns
-        rows.setdefault(query, []).append(
-            (_finite(path, number, score), _whole(path, number, rank, "rank"), number, document)
-        )
+    rows: dict[str, dict[str, float]] = {}
+    for number, found in _read(path, "read_trec_run", "a run line is `query Q0 document rank score tag`"):
+        if not math.isfinite(found.score):
+            refuse(path, number, f"score {found.score} is not a finite number")
+        row = rows.setdefault(found.query_id, {})
+        if found.doc_id in row:
+            refuse(path, number, f"document {found.doc_id!r} comes twice for query {found.query_id!r}")
+        row[found.doc_id] = found.score
     if not rows:
         raise DataError(f"{path}: no results in this run file")
-    return order_rows(path, rows, duplicates)
+    return ordered_run(rows)
 
 
-def order_rows(
-    path: Path, rows: Mapping[str, list[tuple[float, int, int, str]]], duplicates: Duplicates
-) -> Run:
-    """A `Run` from rows `(score, rank, line, document)` by query; see `read_run`. Line 0: not known."""
+def ordered_run(scores: Mapping[str, Mapping[str, float]]) -> Run:
+    """A run from scores by document, by query, in the order of their file; see `Run`."""
     rankings: dict[str, tuple[Hit, ...]] = {}
-    ties = disordered = dropped = 0
-    for query, found in rows.items():
-        by_rank = sorted(found, key=lambda row: (row[1], row[2]))
-        disordered += sum(a[0] < b[0] for a, b in itertools.pairwise(by_rank))
-        seen: dict[str, Hit] = {}
-        for score, _, number, document in sorted(by_rank, key=lambda row: -row[0]):
-            if document not in seen:
-                seen[document] = Hit(document, score)
-            elif duplicates == "refuse":
-                where = f"{path}:{number}" if number else str(path)
-                raise DataError(f"{where}: document {document!r} comes twice for query {query!r}")
-            else:
-                dropped += 1
-        hits = tuple(seen.values())
+    ties = disordered = 0
+    for query, row in scores.items():
+        disordered += sum(a < b for a, b in itertools.pairwise(row.values()))
+        hits = [Hit(document, score) for document, score in row.items()]
+        hits.sort(key=lambda hit: -hit.score)
         ties += sum(a.score == b.score for a, b in itertools.pairwise(hits))
-        rankings[query] = hits
-    return Run(rankings, ties, disordered, dropped)
+        rankings[query] = tuple(hits)
+    return Run(rankings, ties, disordered)
 
 
 def write_run(path: Path, rankings: Mapping[str, Sequence[Hit]], tag: str) -> None:
@@ -132,7 +108,13 @@ def write_run(path: Path, rankings: Mapping[str, Sequence[Hit]], tag: str) -> No
     """
     if not tag or re.search(r"\s", tag):
         raise DataError(f"run tag {tag!r}: a tag is one word")
-    write_lines(path, _run_lines(rankings, tag))
+    content = "".join(f"{line}\n" for line in _run_lines(rankings, tag)).encode()
+    if path.suffix == ".gz":
+        content = gzip.compress(content, mtime=0)  # no time in it: the same run gives the same bytes
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def _run_lines(rankings: Mapping[str, Sequence[Hit]], tag: str) -> Iterator[str]:
@@ -168,54 +150,49 @@ def strictly_decreasing(scores: Sequence[float]) -> list[float]:
 
 
 def read_qrels(path: Path) -> dict[str, dict[str, int]]:
-    """Read judgements: TREC's four columns, or BEIR's three with a header line.
+    """Read judgements: TREC's `query iteration document grade`, or BEIR's three columns between tabs.
 
     Raises `DataError` with file and line for a malformed line, and for two different grades of one pair;
     the same grade given twice is harmless.
     """
     qrels: dict[str, dict[str, int]] = {}
-    for number, line in numbered_lines(path):
-        columns = line.split("\t") if "\t" in line else line.split()
-        columns = [column.strip() for column in columns]
-        if number == 1 and columns[-1].lower() == "score":
-            continue
-        if len(columns) == 4:
-            query, _, document, grade = columns
-        elif len(columns) == 3:
-            query, document, grade = columns
-        else:
-            refuse(path, number, f"a qrels line has 4 columns (or BEIR's 3), this one {len(columns)}")
-        value = _whole(path, number, grade, "grade")
-        if qrels.setdefault(query, {}).setdefault(document, value) != value:
+    first = next(numbered_lines(path), (0, ""))[1]
+    found: Iterable[tuple[int, tuple[str, str, int]]]
+    if first.count("\t") == 2:
+        found = _beir_qrels(path)
+    else:
+        rows = _read(path, "read_trec_qrels", "a qrels line is `query iteration document grade`")
+        found = ((number, (row.query_id, row.doc_id, row.relevance)) for number, row in rows)
+    for number, (query, document, grade) in found:
+        if qrels.setdefault(query, {}).setdefault(document, grade) != grade:
             refuse(path, number, f"a second, different grade for query {query!r}, document {document!r}")
     if not qrels:
         raise DataError(f"{path}: no judgements in this file")
     return qrels
 
 
-def write_qrels(path: Path, qrels: Qrels) -> None:
-    """Write judgements in TREC's four columns, gzipped if the name ends in `.gz`."""
-    write_lines(
-        path,
-        (f"{query} 0 {document} {grade}" for query, row in qrels.items() for document, grade in row.items()),
-    )
+def _beir_qrels(path: Path) -> Iterator[tuple[int, tuple[str, str, int]]]:
+    for number, line in numbered_lines(path):
+        try:
+            query, document, grade = line.split("\t")
+            if number > 1 or grade.lower() != "score":  # else the header
+                yield number, (query, document, int(grade))
+        except ValueError as error:
+            refuse(path, number, f"a line of BEIR's qrels is `query<TAB>document<TAB>grade` ({error})")
 
 
-def _finite(path: Path, line: int, text: str) -> float:
+def _read(path: Path, reader: str, form: str) -> Iterator[tuple[int, Any]]:
+    """The records that a reader of ir-measures finds in a file, with their line numbers."""
     try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        refuse(path, line, f"score {text!r} is not a finite number")
-    return value
-
-
-def _whole(path: Path, line: int, text: str, what: str) -> int:
+        import ir_measures
+    except ImportError:
+        raise ConfigError(
+            f"{path} is read by ir-measures, which is not installed; pip install 'authbench[retrieval]'"
+        ) from None
+    lines = Lines(path)
+    read: Callable[[Lines], Iterator[Any]] = getattr(ir_measures, reader)
     try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value) or value != int(value):
-        refuse(path, line, f"{what} {text!r} is not a whole number")
-    return int(value)
+        for record in read(lines):
+            yield lines.number, record
+    except ValueError as error:
+        refuse(path, lines.number, f"{form} ({error})")

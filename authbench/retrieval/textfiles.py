@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -41,27 +40,20 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
         raise DataError(f"{path}: {error.strerror or error}") from None
 
 
+class Lines:
+    """A text file as ir-measures' readers take it; `number` is that of the line given last."""
+
+    read = None  # having it is what tells a reader that this is an open file, and no path
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.number = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for number, line in numbered_lines(self.path):
+            self.number = number
+            yield line
+
+
 def _unpacked(path: Path) -> gzip.GzipFile | io.BufferedReader:
     return gzip.GzipFile(path, "rb") if path.suffix == ".gz" else path.open("rb")
-
-
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines as UTF-8, gzipped if the name ends in `.gz`; whole or not at all.
-
-    The text goes to a temporary name beside the file and is renamed at the end. The gzip header holds no
-    time, so the same lines give the same bytes.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("wb") as raw:
-            if path.suffix == ".gz":
-                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
-                    packed.writelines(f"{line}\n".encode() for line in lines)
-            else:
-                raw.writelines(f"{line}\n".encode() for line in lines)
-        part.replace(path)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        part.unlink(missing_ok=True)

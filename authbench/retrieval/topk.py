@@ -22,8 +22,9 @@ def best_positions(scores: npt.NDArray[Any], depth: int) -> npt.NDArray[np.int64
 
 
 def hits_of(
-    query: str, documents: Sequence[str], scores: npt.NDArray[Any], positions: npt.NDArray[Any], depth: int
+    documents: Sequence[str], scores: npt.NDArray[Any], positions: npt.NDArray[Any]
 ) -> tuple[Hit, ...]:
-    """Hits from positions, without the document that has the query's own identifier (ArguAna)."""
-    found = [Hit(documents[p], float(s)) for p, s in zip(positions.tolist(), scores.tolist(), strict=True)]
-    return tuple([hit for hit in found if hit.document != query][:depth])
+    """Hits from positions in the corpus and their scores."""
+    return tuple(
+        Hit(documents[p], float(s)) for p, s in zip(positions.tolist(), scores.tolist(), strict=True)
+    )

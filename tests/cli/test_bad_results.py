@@ -76,7 +76,7 @@ def test_score_goes_on_after_a_run_that_it_cannot_measure(at: Path, run: Run) ->
 
 
 def test_runs_that_are_not_there(at: Path, run: Run) -> None:
-    refused(run("score", "nowhere"), 2, "nowhere holds no run (no run.json)", "results/EXPERIMENT/MODEL")
+    refused(run("score", "nowhere"), 3, "nowhere holds no run (no run.json)", "results/EXPERIMENT/MODEL")
     refused(run("store", "stats", "--results", "nowhere"), 3, "no answers in nowhere", "--results")
     assert run("run", "x.yaml", "-q")[0] == 0
     (at / "results/responses.sqlite").unlink()

@@ -7,10 +7,11 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from authbench.cli.main import cli
+from authbench.cli.app import app
 from authbench.reporting.plots.kinds import KINDS
 
 ROOT = Path(__file__).parents[2]
@@ -29,30 +30,30 @@ def commands(document: Path) -> Iterator[list[str]]:
                 yield words[: min(ends, default=len(words))]
 
 
-def command_of(words: list[str]) -> click.Command:
-    command: click.Command = cli
-    context = click.Context(cli)
+def command_of(words: list[str]) -> TyperCommand | TyperGroup:
+    command = typer.main.get_command(app)
     for word in words:
-        if not isinstance(command, click.Group) or word.startswith("-"):
+        if not isinstance(command, TyperGroup) or word.startswith("-"):
             break
-        found = command.get_command(context, word)
-        assert found is not None, f"no such command: {word}"
-        command = found
+        assert word in command.commands, f"no such command: {word}"
+        command = command.commands[word]
+    assert isinstance(command, TyperCommand | TyperGroup)
     return command
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
 def test_commands_are_there(document: Path) -> None:
     for words in commands(document):
-        options = {name: each for each in command_of(words).params for name in each.opts}
+        parameters = [each for each in command_of(words).params if isinstance(each, TyperOption)]
+        options = {name: each for each in parameters for name in each.opts}
         for word, value in zip(words, [*words[1:], ""], strict=True):
             if not re.match(r"--?[a-z]", word):
                 continue
             name, _, joined = word.partition("=")
             assert name in options or name == "--help", f"{' '.join(words)}: there is no {name}"
-            kind = options[name].type if name in options else None
-            if isinstance(kind, click.Choice):
-                assert (joined or value) in kind.choices, f"{' '.join(words)}: {value}"
+            choices = options[name].type_descriptor.choices if name in options else None
+            if choices is not None:
+                assert (joined or value) in choices, f"{' '.join(words)}: {value}"
             if name == "--kind":
                 assert (joined or value) in {*KINDS, "list"}, f"{' '.join(words)}: {value}"
 

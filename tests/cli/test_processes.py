@@ -53,11 +53,14 @@ def until_answers_are_on_disk(process: subprocess.Popen[Any], at: Path, since: f
         time.sleep(0.05)
 
 
+#: What a shell starts in the background ignores Ctrl-C, and so do its children; these processes must not.
+HEED = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+
+
 def test_ctrl_c_keeps_what_was_answered(at: Path) -> None:
     begin = time.time()
-    process = subprocess.Popen(
-        [*AUTHBENCH, *SLOWER], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, "-c", f"{HEED}; from authbench.cli.main import main; main()", *SLOWER]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     until_answers_are_on_disk(process, at, begin)
     process.send_signal(signal.SIGINT)
     out, said = process.communicate(timeout=60)
@@ -69,7 +72,54 @@ def test_ctrl_c_keeps_what_was_answered(at: Path) -> None:
     assert done.returncode == 0 and " stored" in done.stderr
 
 
-@pytest.mark.parametrize("words", [["list", "models"], ["run", "x.yaml"]])
+#: Statements that make Ctrl-C come at one moment of a process.
+MOMENTS = {
+    "typer is imported": """
+class Finder:
+    def find_spec(self, name, *rest):
+        if name == "typer":
+            sys.meta_path.remove(self)
+            press()
+sys.meta_path.insert(0, Finder())""",
+    "a thread is waited for": """
+import threading, time
+def late():
+    threading.main_thread().join()
+    time.sleep(0.5)  # the main thread waits for this one by now
+    press()
+    time.sleep(60)
+threading.Thread(target=late).start()""",
+    "functions are called at the exit": "import atexit; atexit.register(press)",
+    "modules are taken down": """
+class Last:
+    def __del__(self, press=press):
+        press()
+sys.last = Last()""",
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize(("word", "status"), [("--version", 0), ("--bogus", 2)])
+def test_ctrl_c_gives_one_defined_status_at_any_moment(moment: str, word: str, status: int) -> None:
+    script = f"""
+{HEED}
+import os, sys
+from functools import partial
+press = partial(os.kill, os.getpid(), signal.SIGINT)
+{MOMENTS[moment]}
+from authbench.cli.main import main
+sys.argv = ["authbench", "{word}"]
+main()
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
+    stopped = moment == "typer is imported"
+    assert done.returncode == (130 if stopped else status), done.stderr
+    assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
+    assert ("authbench: stopped" in done.stderr) == stopped
+
+
+@pytest.mark.parametrize("words", [["list", "models"], ["run", "x.yaml"], ["--help"]])
 def test_nobody_reads_on(at: Path, words: list[str]) -> None:
     """As in `authbench ... | head -c 1`."""
     process = subprocess.Popen(

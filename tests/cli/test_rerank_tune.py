@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
-from authbench.cli.rerank import command as rerank
-from authbench.cli.tune import command as tune
-from authbench.errors import ConfigError
+from authbench.cli.app import app
+from authbench.errors import ConfigError, DataError
 from authbench.experiment.loading import load_experiment
 from authbench.experiment.running import Options, run
 from authbench.reporting.comparetext import probability
@@ -60,14 +59,14 @@ def config(tmp_path: Path, tmp_cache: Path) -> Path:
     return path
 
 
-def invoke(command: Any, *words: object) -> Any:
-    result = CliRunner().invoke(command, [str(word) for word in words], catch_exceptions=False)
+def invoke(*words: object) -> Any:
+    result = CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result
 
 
 def test_rerank_writes_runs_that_say_what_is_printed(config: Path, tmp_path: Path) -> None:
-    result = invoke(rerank, config, "-o", tmp_path / "runs", "--results", tmp_path / "r", "--json", "-q")
+    result = invoke("rerank", config, "-o", tmp_path / "runs", "--results", tmp_path / "r", "--json", "-q")
     rows = json.loads(result.stdout)
     # Third place gives 1 / log2(4) = 0.5; the model that knows puts it first.
     assert [(row["base"], row["model"], row["ndcg@5"], row["ndcg@10"]) for row in rows] == [
@@ -79,13 +78,13 @@ def test_rerank_writes_runs_that_say_what_is_printed(config: Path, tmp_path: Pat
     assert first.documents("q3") == ("d3-0", "d3-1", "d3-2", "d3-3")
     assert reranked.documents("q3")[0] == "d3-2"
     assert reranked.documents("q3")[3] == "d3-3"  # below the depth of 3 nothing moves
-    text = invoke(rerank, config, "-o", tmp_path / "runs", "--results", tmp_path / "r", "--limit", 2).output
+    text = invoke("rerank", config, "-o", tmp_path / "runs", "--results", tmp_path / "r", "--limit", 2).output
     assert "0.5000" in text and "linear gain" in text and "PARTIAL: only the first 2" in text
 
 
 def test_rerank_needs_an_experiment_of_lcr(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="rerank needs an experiment of lcr"):
-        CliRunner().invoke(rerank, ["quickstart"], catch_exceptions=False)
+        CliRunner().invoke(app, ["rerank", "quickstart"], catch_exceptions=False)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +97,7 @@ def test_first_stages_of_the_mirror(
     pytest.importorskip("bm25s")
     monkeypatch.setenv("AUTHBENCH_MIRROR", str(mirror))
     words = ["lcr_bm25", "--set", f"dataset.name={name}", "--set", "bases=[retriever]", "-o", tmp_path]
-    (row,) = json.loads(invoke(rerank, *words, "--json").stdout)
+    (row,) = json.loads(invoke("rerank", *words, "--json").stdout)
     assert row["ndcg@5"] == pytest.approx(wanted, abs=5e-5 if name != "scifact" else 0.002)
     assert row["gain"] == "linear"
 
@@ -106,7 +105,7 @@ def test_first_stages_of_the_mirror(
 def test_tune_prints_three_columns_from_what_a_run_kept(config: Path, tmp_path: Path) -> None:
     run([load_experiment(str(config))], Options(tmp_path / "r"))
     folder = tmp_path / "r" / "trial" / "fake"
-    text = invoke(tune, folder, "--grades").output
+    text = invoke("tune", folder, "--grades").output
     for words in ("best on test", "held out", "shuffled", "p signal", "T_query", "by relevance grade"):
         assert words in text
     assert "PARTIAL" not in text
@@ -114,8 +113,8 @@ def test_tune_prints_three_columns_from_what_a_run_kept(config: Path, tmp_path: 
     assert text.startswith("NDCG@5 (%), linear gain; LCR, MSCP of 5 samples\n")
     other = ("--method", "car", "--measure", "entropy", "--samples", 3, "--gain", "exponential")
     first = "NDCG@5 (%), exponential gain; CAR's margins, semantic entropy of 3 samples\n"
-    assert invoke(tune, folder, *other).output.startswith(first)
-    found = json.loads(invoke(tune, tmp_path / "r", "--json", "--gain", "exponential").stdout)["tuned"]
+    assert invoke("tune", folder, *other).output.startswith(first)
+    found = json.loads(invoke("tune", tmp_path / "r", "--json", "--gain", "exponential").stdout)["tuned"]
     assert [(row["base"], row["n"], row["base_ranking"]["value"]) for row in found] == [
         ("retriever", 8, 0.5),
         ("rankgpt", 8, 1.0),
@@ -125,22 +124,23 @@ def test_tune_prints_three_columns_from_what_a_run_kept(config: Path, tmp_path: 
     assert columns["held-out"]["p_holm"] >= columns["held-out"]["p"] > 0
     assert columns["shuffled"]["gain"]["value"] < 0.5
     assert len(columns["held-out"]["rules"]) == 4
-    margins = json.loads(invoke(tune, folder, "--json", "--method", "car").stdout)["tuned"][0]
+    margins = json.loads(invoke("tune", folder, "--json", "--method", "car").stdout)["tuned"][0]
     assert margins["columns"][0]["rules"][0].startswith("T_query") and "margin" in str(margins)
 
 
 def test_tune_says_what_it_cannot_do(config: Path, tmp_path: Path) -> None:
     run([load_experiment(str(config))], Options(tmp_path / "r", limit=3))
     folder = tmp_path / "r" / "trial" / "fake"
-    assert "PARTIAL" in invoke(tune, folder, "--folds", 3).output
+    assert "PARTIAL" in invoke("tune", folder, "--folds", 3).output
     for words, said in (
         ((folder,), "thresholds.folds 4: between 2 and the number of queries, 3\nuse --folds"),
         ((folder, "--cutoff", 9), "this run kept 5 documents"),
         ((folder, folder, "--folds", 3), "two of these runs"),
-        ((tmp_path / "nowhere",), "holds no run"),
     ):
         with pytest.raises(ConfigError, match=said):
-            CliRunner().invoke(tune, [str(word) for word in words], catch_exceptions=False)
+            CliRunner().invoke(app, ["tune", *map(str, words)], catch_exceptions=False)
+    with pytest.raises(DataError, match="holds no run"):
+        CliRunner().invoke(app, ["tune", str(tmp_path / "nowhere")], catch_exceptions=False)
     file = folder / "run.json"
     whole = json.loads(file.read_text())
     for change, said in (
@@ -149,14 +149,14 @@ def test_tune_says_what_it_cannot_do(config: Path, tmp_path: Path) -> None:
     ):
         file.write_text(json.dumps({**whole, **change}))
         with pytest.raises(ConfigError, match=said):
-            CliRunner().invoke(tune, [str(folder)], catch_exceptions=False)
+            CliRunner().invoke(app, ["tune", str(folder)], catch_exceptions=False)
     other = tmp_path / "other"
     run([load_experiment("quickstart", models=["fake"], engine="fake")], Options(other, limit=1))
     (listwise,) = (file.parent for file in other.rglob("run.json"))
     with pytest.raises(ConfigError, match="thresholds belong to lcr"):
-        CliRunner().invoke(tune, [str(listwise)], catch_exceptions=False)
+        CliRunner().invoke(app, ["tune", str(listwise)], catch_exceptions=False)
     with pytest.raises(ConfigError, match="no run of the task lcr"):
-        CliRunner().invoke(tune, [str(other)], catch_exceptions=False)
+        CliRunner().invoke(app, ["tune", str(other)], catch_exceptions=False)
 
 
 def test_no_p_value_is_printed_as_0() -> None:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import huggingface_hub.constants
 import pytest
 
 from authbench.data import download as download_module
+from authbench.data.catalog import Hub
 
 BODY = bytes(range(256)) * 700  # 179,200 bytes: more than one chunk
 SHA256 = hashlib.sha256(BODY).hexdigest()
@@ -26,10 +29,12 @@ class Page:
     body: bytes = BODY
     status: int = 200
     ranges: bool = True
-    cut_after: list[int] = field(
-        default_factory=list
-    )  # bytes sent before the line is cut, request by request
+    #: Bytes sent before the line is cut, request by request.
+    cut_after: list[int] = field(default_factory=list)
     redirect: str | None = None
+    #: Bytes sent before nothing more comes, until `resume` is set.
+    stall_after: int | None = None
+    resume: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass
@@ -37,6 +42,33 @@ class Loopback:
     url: str
     pages: dict[str, Page] = field(default_factory=dict)
     requests: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+
+    def be_the_hub(
+        self, monkeypatch: pytest.MonkeyPatch, hub: Hub, files: Mapping[str, bytes], *, large: bool = True
+    ) -> None:
+        """Serve one repository at its revision, and list its files as large ones or as others."""
+        constants = huggingface_hub.constants  # what HF_ENDPOINT has set where a process starts
+        monkeypatch.setattr(constants, "ENDPOINT", self.url)
+        template = self.url + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        siblings: list[dict[str, Any]] = []
+        for path, body in files.items():
+            git = hashlib.sha1(b"blob %d\0" % len(body) + body).hexdigest()
+            lfs = {"size": len(body), "sha256": hashlib.sha256(body).hexdigest(), "pointerSize": 130}
+            siblings.append({"rfilename": path, "size": len(body), "blobId": git})
+            siblings[-1].update({"lfs": lfs} if large else {})
+            self.pages[self.address(hub, path)] = Page(body=body)
+        listing = json.dumps({"id": hub.id, "siblings": siblings}).encode()
+        self.pages[f"/api/datasets/{hub.id}/revision/{hub.revision}"] = Page(body=listing)
+
+    @staticmethod
+    def address(hub: Hub, path: str) -> str:
+        """Where the hub serves a file."""
+        return f"/datasets/{hub.id}/resolve/{hub.revision}/{path}"
+
+    def asked(self, part: str) -> int:
+        """How many requests had this in their path."""
+        return sum(part in path for path, _ in self.requests)
 
     def header(self, name: str) -> list[str | None]:
         return [headers.get(name) for _, headers in self.requests]
@@ -71,7 +103,12 @@ def _handler(state: Loopback) -> type[BaseHTTPRequestHandler]:
                 self.send_header("Content-Range", f"bytes {start}-{len(page.body) - 1}/{len(page.body)}")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            if page.cut_after:
+            if page.stall_after is not None:
+                self.wfile.write(body[: page.stall_after])
+                self.wfile.flush()
+                page.resume.wait(60)
+                self.close_connection = True
+            elif page.cut_after:
                 self.wfile.write(body[: page.cut_after.pop(0)])
                 self.wfile.flush()
                 self.connection.shutdown(socket.SHUT_RDWR)
@@ -93,6 +130,7 @@ def loopbacks(monkeypatch: pytest.MonkeyPatch, count: int) -> Iterator[list[Loop
     monkeypatch.delenv("HF_TOKEN", raising=False)
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setattr(download_module, "PAUSE", 0.01)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
     running = []
     states = []
     for _ in range(count):

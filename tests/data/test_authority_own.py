@@ -64,6 +64,16 @@ def test_what_is_set_goes_before_what_is_found(write: Write) -> None:
     assert [source.level for source in data.domains["domains"]] == [0, 9]
 
 
+def test_columns_are_found_whatever_their_spelling_the_likeliest_first(write: Write) -> None:
+    path = write("mine.csv", "score,Page-Rank,Web_Text,Domain Name,title\n1,7,words,a.org,A\n")
+    data = load_authority("mine", "fine", path=path, need_text=True)
+    assert data.domains["domains"] == (Source("a.org", 7, 7.0, "words"),)
+    with pytest.raises(ConfigError, match=r"dataset.columns.levle: no such role .did you mean 'level"):
+        load_authority("mine", "fine", path=path, columns={"levle": "x"})
+    with pytest.raises(ConfigError, match="known: name, level"):
+        load_authority("mine", "fine", path=path, columns={"zzz": "x"})
+
+
 def test_own_entities(write: Write) -> None:
     path = write(
         "mine.csv", "entity,domain,popularity\na,rivers,2\nb,rivers,4\nA,rivers,3\nc,lakes,1\nd,lakes,9\n"

@@ -26,7 +26,7 @@ def test_entries() -> None:
             assert (spec.sha256 is None) == (spec.size is None)
             assert not spec.path.startswith("/") and ".." not in spec.path
             # Each file can be had in some way that an error can name.
-            assert spec.url or (spec.hub and entry.hub) or spec.shipped or entry.by_hand
+            assert spec.url or entry.hub or spec.shipped or entry.by_hand
 
 
 def test_addresses_are_pinned() -> None:

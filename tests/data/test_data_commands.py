@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from typer.testing import CliRunner, Result
 
-from authbench.cli.data import command as data
+from authbench.cli.app import app
 from authbench.data.digests import sha256_of
 from authbench.data.rows import read_rows
 from authbench.errors import ConfigError, DataError
@@ -24,21 +24,9 @@ def run(tmp_path: Path, tmp_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Run
     monkeypatch.chdir(tmp_path)
 
     def invoke(*arguments: str) -> Result:
-        return CliRunner().invoke(data, arguments, catch_exceptions=False, standalone_mode=False)
+        return CliRunner().invoke(app, ["data", *arguments], catch_exceptions=False)
 
     return invoke
-
-
-def test_list(run: Run) -> None:
-    lines = run("list").output.splitlines()
-    assert lines[0].split() == ["name", "kind", "here", "size", "licence"]
-    assert all(len(line) <= 80 and line.isascii() for line in lines)
-    named = {line.split()[0]: line.split() for line in lines[1:]}
-    assert named["sample-domains"][1:4] == ["authority", "1/1", "5.1"]
-    assert named["entityauth"][2] == "0/3"
-    rows = json.loads(run("list", "--json").output)
-    assert [row["name"] for row in rows] == list(named)
-    assert rows[0]["size"] == 2173208 + 1716814 + 330363
 
 
 @pytest.mark.mirror
@@ -77,15 +65,6 @@ def test_pull_what_cannot_be_had(run: Run) -> None:
         run("pull", "sample-domains", "--to", "file/below")
 
 
-def test_check_all_and_named(run: Run, tmp_path: Path) -> None:
-    output = run("check").output
-    assert "ok           5.1 kB  sample-domains: sample/domains.csv" in output
-    assert "2 ok" in output.splitlines()[-1]
-    assert run("check", "sample-domains", "sample-entities").output.endswith("2 ok\n")
-    with pytest.raises(DataError, match="3 of 3 files are wrong or missing"):
-        run("check", "entityauth")
-
-
 def test_check_finds_wrong_and_unverified_files(run: Run, tmp_path: Path) -> None:
     folder = tmp_path / "own"
     for name, content in (
@@ -94,25 +73,16 @@ def test_check_finds_wrong_and_unverified_files(run: Run, tmp_path: Path) -> Non
     ):
         (folder / name).parent.mkdir(parents=True)
         (folder / name).write_text(content)
-    result = CliRunner().invoke(data, ["check", "--data", str(folder)])
+    result = CliRunner().invoke(app, ["data", "check", "--data", str(folder)])
     assert isinstance(result.exception, DataError)
     assert "wrong           2 B  entityauth: entityauth/songs.jsonl" in result.output
     assert "songs.jsonl is truncated, 2 bytes instead of 330363; left as it is" in result.output
     assert "unverified" in result.output
-    result = CliRunner().invoke(data, ["check", "--data", str(folder), "--json"])
+    result = CliRunner().invoke(app, ["data", "check", "--data", str(folder), "--json"])
     rows = {row["path"]: row for row in json.loads(result.output)}
     assert rows["entityauth/songs.jsonl"]["status"] == "wrong"
     assert rows["entityauth/movies.jsonl"]["status"] == "missing"
     assert isinstance(result.exception, DataError)
-
-
-def test_stats_of_levels(run: Run) -> None:
-    lines = run("stats", "sample-entities", "--scale", "coarse").output.splitlines()
-    assert lines[0] == "sample-entities / basketball, coarse: 40 sources"
-    assert lines[1] == f"  0       8  20.0% {'#' * 48}"
-    report = json.loads(run("stats", "sample-domains", "--json").output)
-    assert report["levels"] == {"domains": [6] * 10}
-    assert report["dropped"] == {}
 
 
 def test_stats_of_an_own_file(run: Run, tmp_path: Path) -> None:
@@ -127,23 +97,6 @@ def test_stats_of_an_own_file(run: Run, tmp_path: Path) -> None:
     assert output.endswith("dropped: 1 level 10\n")
     with pytest.raises(ConfigError, match="ROLE=COLUMN is needed"):
         run("stats", "mine", "--path", str(path), "--column", "name")
-
-
-def test_stats_of_questions_and_collections(run: Run, tmp_path: Path) -> None:
-    path = tmp_path / "q.jsonl"
-    documents = [{"url": "u", "text": "", "label": "good"}]
-    path.write_text(json.dumps({"question": "Q", "answer": "no", "documents": documents}) + "\n")
-    output = run("stats", "ragauth", "--path", str(path)).output
-    assert output.splitlines() == [
-        "dataset: ragauth",
-        "questions: 1",
-        "answers: no: 1",
-        "documents: 1",
-        "document labels: good: 1",
-        "dropped: documents without text: 1",
-    ]
-    with pytest.raises(ConfigError, match="'scifact' is a retrieval collection"):
-        run("stats", "scifact")
 
 
 def test_build(run: Run, tmp_path: Path) -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from pathlib import Path
 
 import pytest
 
-from authbench.data.catalog import Dataset, FileSpec, Hub, dataset
+from authbench.data.catalog import Dataset, FileSpec, Hub
 from authbench.data.digests import digest, sha256_of, write_atomically
-from authbench.data.fetch import Places, check, expand, fetch, own_file, source_url
+from authbench.data.fetch import Places, check, expand, fetch, own_file
 from authbench.errors import DataError
 
 TEXT = b"one\ntwo\n"
@@ -57,7 +56,7 @@ def test_a_folder_on_the_command_line_goes_before_the_environment(places: Places
 
 def test_offline_and_no_address(tmp_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    spec = FileSpec("a/b.jsonl", "corpus", hub="a/b.jsonl")
+    spec = FileSpec("a/b.jsonl", "corpus")
     entry = Dataset("h", "t", "authority", (spec,), "l", "s", hub=Hub("g/s", "r"), stand_in="other")
     with pytest.raises(DataError) as caught:
         fetch(entry, spec)
@@ -67,7 +66,7 @@ def test_offline_and_no_address(tmp_cache: Path, monkeypatch: pytest.MonkeyPatch
         "Run `authbench data pull h` where there is a network, or set AUTHBENCH_MIRROR to a folder that has "
         "a/b.jsonl, or use the stand-in other"
     )
-    pattern = FileSpec("a", "questions", hub="a", pattern="*/q.json*")
+    pattern = FileSpec("a/q", "questions", pattern="*/q.json*")
     with pytest.raises(DataError, match="HF_HUB_OFFLINE"):
         expand(entry, pattern)
     monkeypatch.delenv("HF_HUB_OFFLINE")
@@ -96,48 +95,19 @@ def test_truncated_and_wrong_files_are_named_and_left_alone(places: Places) -> N
     assert path.read_bytes() == b"one\nTwo\n"
 
 
-def test_a_damaged_note_beside_a_file(places: Places) -> None:
-    spec = FileSpec("set/file.csv", "corpus", hub="set/file.csv")
-    entry = Dataset("h", "t", "authority", (spec,), "l", "s", hub=Hub("g/s", "r"))
-    assert places.data is not None
-    path = places.data / spec.path
-    assert (
-        fetch(entry, spec, places).sha256 == SHA256
-    )  # no note: taken as it is, its hash recorded in the run
-    note = path.with_name("file.csv.sha256.json")
-    note.write_text("{")
-    with pytest.raises(DataError, match=r"file.csv.sha256.json is damaged"):
-        fetch(entry, spec, places)
-    note.write_text(json.dumps({"sha256": "0" * 64, "size": 8, "url": "https://x/r/y"}))
-    with pytest.raises(DataError, match="expected 0000"):
-        fetch(entry, spec, places)
-
-
 def test_expand_on_this_machine(places: Places) -> None:
-    pattern = FileSpec("root/RAGAuth", "questions", hub="root", pattern="*/ragauth/*.json*")
+    pattern = FileSpec("root/RAGAuth", "questions", pattern="*/ragauth/*.json*")
     entry = Dataset("rag", "t", "questions", (pattern,), "l", "s", hub=Hub("g/s", "r"))
     assert expand(entry, SPEC, places) == (SPEC,)
     assert places.mirror is not None
     folder = places.mirror / "root" / "RAGAuth"
     folder.mkdir(parents=True)
-    for name in ("b.jsonl", "a.json", "a.json.sha256.json", ".a.json.part", "c.md"):
+    for name in ("b.jsonl", "a.json", ".a.json.part", "c.md"):
         (folder / name).write_text("{}")
     assert [spec.path for spec in expand(entry, pattern, places)] == [
         "root/RAGAuth/a.json",
         "root/RAGAuth/b.jsonl",
     ]
-
-
-def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = dataset("domainauth")
-    monkeypatch.delenv("HF_ENDPOINT", raising=False)
-    assert source_url(entry, entry.files[0]) == (
-        "https://huggingface.co/datasets/Trustworthy-Information-Access/AuthorityBench/resolve/"
-        "cda30f2af37ea8fd5c6cd892e668e716242da165/"
-        "AuthorityBench/dataset/DomainAuth/corpus/corpus_10_scale.jsonl"
-    )
-    stand_in = dataset("domainauth-openpagerank")
-    assert source_url(stand_in, stand_in.files[0]) is None
 
 
 def test_own_file(tmp_path: Path, tmp_cache: Path) -> None:

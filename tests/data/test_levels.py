@@ -16,8 +16,7 @@ from authbench.errors import ConfigError, DataError
 
 
 def test_scales() -> None:
-    assert (FINE.levels, FINE.low, FINE.high) == (10, 0, 9)
-    assert (COARSE.levels, COARSE.low, COARSE.high) == (5, 0, 4)
+    assert (FINE.levels, COARSE.levels) == (10, 5)
     assert get_scale("coarse") is COARSE
     with pytest.raises(ConfigError, match=r"dataset.scale: 'corse' .*did you mean 'coarse'"):
         get_scale("corse")

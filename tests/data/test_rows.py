@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import datasets
 import pytest
 
 from authbench.data.rows import read_rows
@@ -56,6 +58,19 @@ def test_tables(tmp_path: Path) -> None:
 def test_errors(tmp_path: Path, name: str, content: str | bytes, message: str) -> None:
     with pytest.raises(DataError, match=message):
         list(read_rows(write(tmp_path, name, content)))
+
+
+def test_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "f.parquet"
+    records: list[dict[str, Any]] = [
+        {"name": "2001-01-01", "level": 3, "documents": [{"url": "u"}]},
+        {"name": "b", "level": None},
+    ]
+    datasets.Dataset.from_list(records).to_parquet(path)
+    assert list(read_rows(path)) == [(1, records[0]), (2, {**records[1], "documents": None})]
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(DataError, match=r"f.parquet: datasets cannot read it \("):
+        list(read_rows(path))
 
 
 def test_no_file(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from authbench.data.records import PairItem, Source
-from authbench.data.sampling import PAPER_RULE, Difficulty, PairRule, level_counts, sample_lists, sample_pairs
+from authbench.data.sampling import PAPER_RULE, Difficulty, PairRule, by_level, sample_lists, sample_pairs
 from authbench.errors import DataError
 
 #: Recorded once with this sampler; not worked out elsewhere.
@@ -125,7 +125,7 @@ def test_five_thousand_pairs_of_ten_thousand_sources_at_once() -> None:
     assert len({names(pair) for pair in hard}) == len({names(pair) for pair in easy}) == 5000
     assert all(pair.gap <= 1 for pair in hard) and all(pair.gap >= 6 for pair in easy)
     # Uniform over all hard pairs: the share with equal labels is that among all of them.
-    counts = level_counts(sources, 10)
+    counts = [len(group) for group in by_level(sources, 10)]
     equal = sum(n * (n - 1) / 2 for n in counts)
     share = equal / (equal + sum(a * b for a, b in pairwise(counts)))
     assert abs(sum(pair.gap == 0 for pair in hard) / 5000 - share) < 0.03

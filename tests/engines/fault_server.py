@@ -7,7 +7,6 @@ A fault is chosen by a word in the last message (`FAULT:500x2` fails two times, 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import re
 import socket
@@ -16,8 +15,9 @@ import threading
 import time
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from importlib import import_module
 from typing import Any
+
+from fault_answers import BODIES, PAGE, answer_with, choice
 
 FAULT = re.compile(r"FAULT:([a-z0-9]+?)(?:x(\d+))?(?![a-z0-9])")
 
@@ -28,8 +28,10 @@ class FaultServer:
     Attributes:
         model: what it serves.
         key: the key that it wants, or None.
+        authorizations: the headers by which keys came, None for requests without.
         refuses: parameters that it answers with status 400.
         ignores: parameters that it takes and does nothing with.
+        page: whether it is no API at all but a web server with a login page.
         limit: most requests at a time; more are answered with 429.
         most: the most requests that were there at one time.
         requests: the bodies that came, in order.
@@ -38,6 +40,8 @@ class FaultServer:
     def __init__(self, model: str = "test/model", port: int = 0) -> None:
         self.model = model
         self.key: str | None = None
+        self.authorizations: set[str | None] = set()
+        self.page = False
         self.refuses: set[str] = set()
         self.ignores: set[str] = set()
         self.faults: list[str] = []
@@ -144,10 +148,14 @@ class _Handler(BaseHTTPRequestHandler):
                 server.present -= 1
 
     def _allowed(self) -> bool:
-        key = self.fault_server.key
-        if key is None or self.headers.get("Authorization") == f"Bearer {key}":
+        server, given = self.fault_server, self.headers.get("Authorization")
+        server.authorizations.add(given)
+        if server.page:
+            self._bytes(200, PAGE, {"Content-Type": "text/html"})
+            return False
+        if server.key is None or given == f"Bearer {server.key}":
             return True
-        self._error(401, f"Incorrect API key provided: {self.headers.get('Authorization')}")
+        self._error(401, f"Incorrect API key provided: {given}")
         return False
 
     def _fault(self, body: dict[str, Any]) -> str | None:
@@ -163,6 +171,14 @@ class _Handler(BaseHTTPRequestHandler):
     def _fail(self, fault: str) -> bool:
         if fault.isdigit():
             self._error(int(fault), f"status {fault} on demand", retry=int(fault) in (429, 503))
+        elif fault == "key":
+            self._error(400, f"{self.headers.get('Authorization')} wants fewer max_tokens")
+        elif fault in BODIES:
+            self._json(200, BODIES[fault])
+        elif fault == "page":
+            self._bytes(200, PAGE, {"Content-Type": "text/html; charset=utf-8"})
+        elif fault == "plain":
+            self._bytes(200, json.dumps(answer_with("hello")).encode(), {"Content-Type": "text/plain"})
         elif fault == "hang":
             time.sleep(1.5)
             self.close_connection = True
@@ -174,10 +190,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._reset()
         elif fault == "broken":
             self._bytes(200, b'{"choices": [{"message"')
-        elif fault == "empty":
-            self._json(200, {"choices": [], "usage": {}})
-        elif fault == "list":
-            self._json(200, [1, 2])
         else:
             return False
         return True
@@ -192,12 +204,11 @@ class _Handler(BaseHTTPRequestHandler):
         server = self.fault_server
         for name in sorted(server.refuses):
             if name in body:
-                self._error(
-                    400,
-                    f"Unsupported parameter: '{name}'. Use 'max_completion_tokens' instead."
-                    if name == "max_tokens"
-                    else f"Unsupported parameter: '{name}'",
-                )
+                instead = ". Use 'max_completion_tokens' instead." if name == "max_tokens" else ""
+                if name == "temperature":  # named by a field of the error; the others by its message
+                    self._error(400, "Only the default (1) is supported, as top_p is.", param=name)
+                else:
+                    self._error(400, f"Unsupported parameter: '{name}'{instead}")
                 return
         if body["model"] != server.model:
             self._error(404, f"The model {body['model']} does not exist")
@@ -221,11 +232,11 @@ class _Handler(BaseHTTPRequestHandler):
             200, {"object": "chat.completion", "model": body["model"], "choices": choices, "usage": usage}
         )
 
-    def _error(self, status: int, message: str, retry: bool = False) -> None:
+    def _error(self, status: int, message: str, retry: bool = False, **more: str) -> None:
         headers = {}
         if retry and self.fault_server.retry_after is not None:
             headers["Retry-After"] = self.fault_server.retry_after
-        self._json(status, {"error": {"message": message, "code": status}}, headers)
+        self._json(status, {"error": {"message": message, "code": status, **more}}, headers)
 
     def _json(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
         self._bytes(status, json.dumps(body).encode(), headers)
@@ -236,72 +247,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _begin(self, status: int, length: int, headers: dict[str, str] | None = None) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(length))
-        for name, value in (headers or {}).items():
+        for name, value in {"Content-Type": "application/json", **(headers or {})}.items():
             self.send_header(name, value)
         self.end_headers()
-
-
-WORDS = ("once", "upon", "time", "mill", "sea", "bread", "stone", "winter", "river", "king", "and", "met")
-
-
-def choice(body: dict[str, Any], prompt: str, index: int, length: int) -> dict[str, Any]:
-    """An answer that follows from the prompt, and from the sample where the temperature is above 0."""
-    salt = f"{body.get('seed', 0) + index}" if body["temperature"] > 0 else ""
-    numbers = hashlib.sha256((prompt + salt).encode()).digest()
-    constrained = constrained_text(body, numbers)
-    if constrained is not None:
-        text, tokens, reason = constrained, len(constrained.split()), "stop"
-    else:
-        words = [WORDS[numbers[k % 32] % len(WORDS)] for k in range(min(length, 40))]
-        text, tokens, reason = " ".join(words), len(words), "length" if length < 40 else "stop"
-        for stop in body.get("stop", []):
-            if stop in text:
-                text, reason = text[: text.index(stop)], "stop"
-    made: dict[str, Any] = {
-        "index": index, "message": {"role": "assistant", "content": text}, "finish_reason": reason,
-        "tokens": tokens,
-    }  # fmt: skip
-    if body.get("logprobs"):
-        top = [
-            {"token": token, "logprob": value} for token, value in (("A", -0.5), ("B", -1.5), ("No", -2.5))
-        ]
-        made["logprobs"] = {"content": [{**top[0], "top_logprobs": top[: body["top_logprobs"]]}]}
-    return made
-
-
-def constrained_text(body: dict[str, Any], numbers: bytes) -> str | None:
-    if "response_format" in body:
-        schema = body["response_format"]["json_schema"]["schema"]
-        return json.dumps(dict.fromkeys(schema["required"], numbers[0] % 10))
-    structured = body.get("structured_outputs", {})
-    if "choice" in structured:
-        return str(structured["choice"][numbers[0] % len(structured["choice"])])
-    if "regex" in structured:
-        return str(from_regex(structured["regex"]))
-    return None
-
-
-def from_regex(pattern: str) -> str:
-    """A text that a pattern matches in full: the first of alternatives, the least of repeats."""
-
-    def text(nodes: Any) -> str:
-        return "".join(one(str(kind), value) for kind, value in nodes)
-
-    def one(kind: str, value: Any) -> str:
-        if kind == "LITERAL":
-            return chr(value)
-        if kind == "MAX_REPEAT":
-            return text(value[2]) * int(value[0])
-        if kind == "SUBPATTERN":
-            return text(value[3])
-        if kind == "BRANCH":
-            return text(value[1][0])
-        if kind == "IN":
-            return one(str(value[0][0]), value[0][1])
-        if kind == "RANGE":
-            return chr(value[0])
-        raise ValueError(f"{kind} in {pattern}")
-
-    return text(import_module("re._parser").parse(pattern))

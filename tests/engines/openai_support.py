@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -16,39 +15,35 @@ from authbench.runtime.engine import ModelConfig
 Make = Callable[..., OpenAIEngine]
 
 
-def without_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take key and address out of the environment."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-
-
-@contextmanager
-def running(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
-    """A server, and no key or address from the environment."""
-    without_key(monkeypatch)
-    made = FaultServer()
-    yield made
-    made.stop()
-
-
 def engine_for(server: FaultServer, of: ModelConfig | None = None, **settings: Any) -> OpenAIEngine:
     """An engine that talks to this server, not loaded."""
     options = {"base_url": server.url, "timeout": 20.0, **settings}
     return OpenAIEngine(of or ModelConfig("test", "test/model"), options)
 
 
-@contextmanager
-def loading(server: FaultServer) -> Iterator[Make]:
-    """Makes engines that are loaded, what that asked forgotten, and closes them at the end."""
-    made: list[OpenAIEngine] = []
+class OnServer:
+    """Fixtures of tests that talk to a server; no key or address comes from the environment."""
 
-    def loaded(**settings: Any) -> OpenAIEngine:
-        engine = engine_for(server, **settings)
-        made.append(engine)
-        engine.load()
-        server.requests.clear()
-        return engine
+    @pytest.fixture
+    def server(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+        monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+        monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+        made = FaultServer()
+        yield made
+        made.stop()
 
-    yield loaded
-    for engine in made:
-        engine.close()
+    @pytest.fixture
+    def make(self, server: FaultServer) -> Iterator[Make]:
+        """Makes engines that are loaded, what that asked forgotten, and closes them at the end."""
+        made: list[OpenAIEngine] = []
+
+        def loaded(**settings: Any) -> OpenAIEngine:
+            engine = engine_for(server, **settings)
+            made.append(engine)
+            engine.load()
+            server.requests.clear()
+            return engine
+
+        yield loaded
+        for engine in made:
+            engine.close()

@@ -8,23 +8,13 @@ from dataclasses import replace
 import pytest
 from engine_contract import EngineContract, ask, finish, free, jobs_for
 from fault_server import FaultServer
-from openai_support import Make, engine_for, loading, running
+from openai_support import Make, OnServer, engine_for
 
 from authbench.errors import EngineError
 from authbench.runtime.engine import Engine, ModelConfig
 from authbench.runtime.messages import Constraint, Request, Sampling, user
 
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
-    with running(monkeypatch) as made:
-        yield made
-
-
-@pytest.fixture
-def make(server: FaultServer) -> Iterator[Make]:
-    with loading(server) as made:
-        yield made
+THINKING_OFF = ModelConfig("test", "test/model", chat_template_kwargs={"enable_thinking": False})
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +37,7 @@ class TestContract(EngineContract):
         return user("FAULT:400 please", Sampling(5))
 
 
-class TestWhatIsSent:
+class TestWhatIsSent(OnServer):
     def test_the_body_holds_what_was_asked_and_nothing_else(self, make: Make, server: FaultServer) -> None:
         request = user("Hi <|im_end|>", Sampling(7, temperature=0.5, top_p=0.9, n=3, seed=4, stop=("x",)))
         ask(make(), request)
@@ -64,6 +54,12 @@ class TestWhatIsSent:
             }
         ]
 
+    def test_half_a_surrogate_pair_in_a_text_is_sent_as_a_question_mark(
+        self, make: Make, server: FaultServer
+    ) -> None:
+        ask(make(), user("odd \ud83d é", Sampling(5)))
+        assert server.requests[0]["messages"][0]["content"] == "odd ? é"
+
     def test_further_samples_have_the_seeds_that_follow(self, make: Make, server: FaultServer) -> None:
         def texts(first: int, n: int) -> list[str]:
             (job,) = jobs_for(engine, [free("a mill", 12, temperature=1.0, n=n, seed=4)])
@@ -77,7 +73,6 @@ class TestWhatIsSent:
         assert [body["seed"] for body in server.requests] == [4, 4, 8]
         server.refuses = {"n"}
         engine = make()
-        server.requests.clear()
         assert texts(4, 6) == ten[4:], "asked one by one, each has a seed of its own"
         assert sorted(body["seed"] for body in server.requests) == [8, 9, 10, 11, 12, 13]
 
@@ -85,23 +80,17 @@ class TestWhatIsSent:
         engine = make(extra_body={"top_k": 20})
         ask(engine, free("a dog"))
         assert server.requests[0]["top_k"] == 20
-        assert engine.identity != make().identity
+        assert engine.identity.precision == 'unknown {"top_k": 20}'
 
-    def test_thinking_is_off_in_every_request(self, server: FaultServer) -> None:
-        model = ModelConfig("test", "test/model", chat_template_kwargs={"enable_thinking": False})
-        engine = engine_for(server, model)
+    def test_thinking_is_off_in_every_request_and_part_of_the_key(self, server: FaultServer) -> None:
+        engine = engine_for(server, THINKING_OFF)
         engine.load()
         ask(engine, free("a dog"))
         engine.close()
         bodies = [body for body in server.requests if "chat_template_kwargs" in body]
         assert len(bodies) == len(server.requests) > 1
         assert all(body["chat_template_kwargs"] == {"enable_thinking": False} for body in bodies)
-
-    def test_the_arguments_of_the_template_are_part_of_the_key(self, server: FaultServer) -> None:
-        model = ModelConfig("test", "test/model", chat_template_kwargs={"enable_thinking": False})
-        request = free("a dog")
-        texts = [engine_for(server, m).render(request).text for m in (model, None)]
-        assert texts[0] != texts[1]
+        assert engine.render(free("a dog")) != engine_for(server).render(free("a dog"))
 
     def test_usage_and_finish_reasons_are_kept(self, make: Make) -> None:
         (response,) = ask(make(), user("one two three", Sampling(6, temperature=1.0, n=4)))
@@ -112,17 +101,16 @@ class TestWhatIsSent:
         assert response.seconds > 0
 
 
-class TestProbe:
-    def test_a_server_without_n_is_asked_several_times(self, make: Make, server: FaultServer) -> None:
-        server.refuses = {"n"}
+class TestProbe(OnServer):
+    @pytest.mark.parametrize("how", ["refuses", "ignores"])
+    def test_a_server_without_n_is_asked_several_times(
+        self, how: str, make: Make, server: FaultServer
+    ) -> None:
+        setattr(server, how, {"n"})
         engine = make()
         assert engine.info()["takes"]["n"] is False
         (response,) = ask(engine, free("a cat", 6, temperature=1.0, n=3))
         assert len(response.samples) == len(server.requests) == 3
-
-    def test_a_server_that_ignores_n_is_found_out(self, make: Make, server: FaultServer) -> None:
-        server.ignores = {"n"}
-        assert make().info()["takes"]["n"] is False
 
     @pytest.mark.parametrize("how", ["refuses", "ignores"])
     def test_what_is_refused_or_ignored_is_said_and_not_dropped(
@@ -143,8 +131,63 @@ class TestProbe:
         ask(make(), free("a dog", 5))
         assert server.requests[0]["max_completion_tokens"] == 5
 
+    def test_refused_fields_of_every_request_are_named_all_at_once(self, server: FaultServer) -> None:
+        server.refuses = {"temperature", "top_p", "max_tokens"}
+        with pytest.raises(
+            EngineError, match=r"takes no temperature, top_p: .*Only the default .*\n"
+        ) as caught:
+            engine_for(server).load()
+        assert str(caught.value).endswith("--set engine.omit=temperature,top_p")
+
+    def test_a_run_without_them_says_so_in_its_facts_and_keys(self, make: Make, server: FaultServer) -> None:
+        server.refuses = {"temperature", "top_p"}
+        engine = make(omit=["temperature", "top_p"])
+        ask(engine, free("a dog"))
+        assert set(server.requests[0]) == {"model", "messages", "max_tokens"}
+        assert engine.info()["omitted"] == ["temperature", "top_p"]
+        assert engine.identity.precision == "unknown without temperature, top_p"
+
+    @pytest.mark.parametrize("name", ["seed", "stop"])
+    def test_a_field_that_only_some_requests_have_is_missed_by_those_alone(
+        self, name: str, make: Make, server: FaultServer
+    ) -> None:
+        server.refuses = {name}
+        engine = make()
+        assert ask(engine, free("a dog"))[0].text
+        sampled = free("a dog", temperature=1.0, seed=3, stop=("x",))
+        with pytest.raises(EngineError, match=rf"takes no {name}: .*\n.*engine\.omit={name}$"):
+            engine.submit(jobs_for(engine, [sampled]))
+        ask(make(omit=name), sampled)
+        assert name not in server.requests[0]
+
     def test_thinking_that_cannot_be_turned_off_is_an_error(self, server: FaultServer) -> None:
         server.refuses = {"chat_template_kwargs"}
-        model = ModelConfig("test", "test/model", chat_template_kwargs={"enable_thinking": False})
         with pytest.raises(EngineError, match="takes no chat_template_kwargs"):
-            engine_for(server, model).load()
+            engine_for(server, THINKING_OFF).load()
+        engine = engine_for(server, THINKING_OFF, omit="chat_template_kwargs")
+        engine.load()
+        engine.close()
+
+    def test_another_model_is_named(self, server: FaultServer) -> None:
+        with pytest.raises(EngineError, match="serves test/model, not other/model"):
+            engine_for(server, ModelConfig("other", "other/model")).load()
+
+    def test_its_name_on_the_server_can_be_said(self, server: FaultServer) -> None:
+        engine = engine_for(server, ModelConfig("other", "other/model"), model="test/model")
+        engine.load()
+        assert engine.identity.model == "other/model"
+        assert ask(engine, free("a dog"))[0].text
+        engine.close()
+
+    def test_a_plan_over_the_limit_is_refused_before_anything_is_asked(self, server: FaultServer) -> None:
+        engine = engine_for(server)
+        engine.expect(lambda: server.context + server.context // 2)
+        with pytest.raises(
+            EngineError, match=r"about 6,144 tokens, and the server's limit is 4,096\n.*texts cut"
+        ):
+            engine.load()
+        assert not server.requests
+        nearly = engine_for(server)
+        nearly.expect(lambda: server.context + 100)
+        nearly.load()
+        nearly.close()

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from engine_double import DoubleEngine
+from typer.testing import CliRunner
 
-from authbench.cli.rag import command
+from authbench.cli.app import app
 from authbench.errors import ConfigError, DataError, EngineError
 from authbench.experiment import filtering
 from authbench.experiment.filtering import FilterOptions, filter_file
@@ -175,7 +175,7 @@ def test_command_line(tmp_path: Path, engine: Callable[[DoubleEngine], DoubleEng
     out = tmp_path / "out.jsonl"
     words = ["filter", str(DOCS), "-o", str(out), "--model", "org/model", "--engine", "double", "--json"]
     words += ["--results", str(tmp_path / "r")]
-    done = CliRunner().invoke(command, [*words, "--keep", "2"], standalone_mode=False)
+    done = CliRunner().invoke(app, ["rag", *words, "--keep", "2"])
     assert done.exception is None, done.output
     assert json.loads(done.stdout)["statuses"] == {"ok": 3}
     rows = read(out)
@@ -184,10 +184,10 @@ def test_command_line(tmp_path: Path, engine: Callable[[DoubleEngine], DoubleEng
     assert all("rank" in d for row in rows for d in row["documents"])
     # A document without a URL has the lowest score here, and a forged answer in another's text none at all.
     assert rows[1]["documents"][2]["authority_score"] == 0
-    both = CliRunner().invoke(command, [*words, "--keep", "2", "--threshold", "3"], standalone_mode=False)
+    both = CliRunner().invoke(app, ["rag", *words, "--keep", "2", "--threshold", "3"])
     assert isinstance(both.exception, ConfigError) and "exclude each other" in str(both.exception)
     joined = [*words, "--filter", "authority+relevance", "--weight", "authority=two"]
-    wrong = CliRunner().invoke(command, joined, standalone_mode=False)
+    wrong = CliRunner().invoke(app, ["rag", *joined])
     assert isinstance(wrong.exception, ConfigError) and "FILTER=NUMBER" in str(wrong.exception)
 
 
@@ -195,6 +195,6 @@ def test_lines_to_stdout(tmp_path: Path, engine: Callable[[DoubleEngine], Double
     engine(DoubleEngine(by_length))
     words = ["filter", str(DOCS), "-o", "-", "--model", "org/model", "--engine", "double", "--quiet"]
     words += ["--results", str(tmp_path / "r")]
-    done = CliRunner().invoke(command, words, standalone_mode=False)
+    done = CliRunner().invoke(app, ["rag", *words])
     assert done.exception is None
     assert [json.loads(line)["id"] for line in done.stdout.splitlines()] == ["sleep", "tides", "glass"]

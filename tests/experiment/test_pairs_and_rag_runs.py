@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
-from authbench.cli.rag import command
+from authbench.cli.app import app
 from authbench.data.authority import load_authority
 from authbench.errors import ConfigError
 from authbench.experiment.loading import Experiment, load_experiment
@@ -104,15 +104,15 @@ def test_an_authority_filter_beats_none_where_the_label_decides(tmp_path: Path) 
     assert [found["authority", k] for k in (1, 3, 5)] == [1.0, 1.0, 0.0]
     assert len(found) == 10
     folder = tmp_path / "r" / "trial" / "fake"
-    done = CliRunner().invoke(command, ["compare", str(folder), "--against", "none"], standalone_mode=False)
+    done = CliRunner().invoke(app, ["rag", "compare", str(folder), "--against", "none"])
     assert done.exception is None, done.output
     line = next(line for line in done.output.splitlines() if line.startswith("k=1  authority"))
     assert line.split()[3:10] == ["20", "100.00", "0.00", "100.00", "100.00", "100.00", "20"]
     # McNemar by hand: twenty questions, all for one side: 2 / 2**20.
-    as_json = CliRunner().invoke(command, ["compare", str(folder), "--json"], standalone_mode=False)
+    as_json = CliRunner().invoke(app, ["rag", "compare", str(folder), "--json"])
     pvalues = {(d["cut"], d["a"], d["b"]): d["pvalue"] for d in json.loads(as_json.output)}
     assert pvalues["k=1", "authority", "none"] == pytest.approx(2 / 2**20)
-    wrong = CliRunner().invoke(command, ["compare", str(folder), "--against", "all"], standalone_mode=False)
+    wrong = CliRunner().invoke(app, ["rag", "compare", str(folder), "--against", "all"])
     assert isinstance(wrong.exception, ConfigError)
 
 

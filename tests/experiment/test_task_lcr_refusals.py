@@ -147,7 +147,7 @@ def test_a_query_that_is_a_document_is_not_its_own_result_and_that_is_said(beir:
     assert isinstance(settings, LcrExperiment)
     stage = first_stage(settings.dataset.model_copy(update={"run": None, "retriever": "bm25"}))
     assert "q17" not in stage.run.documents("q17") and "q17" in stage.run.documents("q3")
-    assert "1 judged queries that are documents too (their own document is left out)" in stage.notes
+    assert "1 results that are the query itself (dropped)" in stage.notes
 
 
 def test_judgements_of_another_collection_are_refused(tmp_path: Path, tmp_cache: Path) -> None:

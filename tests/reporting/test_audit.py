@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from runfolders import cell, write_run
+from typer.testing import CliRunner
 
-from authbench.cli.audit import command
+from authbench.cli.app import app
 from authbench.paths import share_dir
 from authbench.reporting.audit import audit
 from authbench.reporting.audittext import audit_lines, finding_line, shown_findings, summary
@@ -324,12 +324,12 @@ def test_a_missing_items_file_falls_back_on_the_intervals(fake_results: Path, tm
 
 
 def run_cli(*words: str) -> Any:
-    return CliRunner().invoke(command, words, standalone_mode=False, catch_exceptions=False)
+    return CliRunner().invoke(app, ["audit", *words], catch_exceptions=False)
 
 
 def test_the_command_prints_every_known_exception(paper: dict[str, Result]) -> None:
     done = run_cli("--paper")
-    assert done.exit_code == 0 and done.return_value == 0
+    assert done.exit_code == 0
     text = " ".join(done.output.split())
     for words in (
         "Table 1, Llama-3-8B-Instruct, with text: ListJudge PointScore 27.46 < ListJudge ListRank 34.30",
@@ -345,8 +345,8 @@ def test_the_command_prints_every_known_exception(paper: dict[str, Result]) -> N
 
 
 def test_strict_gives_an_exit_status(tmp_path: Path) -> None:
-    assert run_cli("--paper", "--strict").return_value == 1
-    assert run_cli("--paper", "--strict", "--claim", "songs-hardest").return_value == 0
+    assert run_cli("--paper", "--strict").exit_code == 1
+    assert run_cli("--paper", "--strict", "--claim", "songs-hardest").exit_code == 0
 
 
 def test_json_has_every_finding() -> None:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from fakeruns import FINE, PAIRS, domain_truth, run_one
 from scipy import stats
+from typer.testing import CliRunner
 
-from authbench.cli.compare import command
+from authbench.cli.app import app
 from authbench.errors import ConfigError
 from authbench.experiment.loading import load_experiment
 from authbench.experiment.running import Options, run
@@ -203,19 +203,19 @@ def test_cells_of_one_run_only_are_named(tmp_path: Path) -> None:
 
 
 def cli(*words: object) -> Any:
-    return CliRunner().invoke(command, [*map(str, words)], standalone_mode=False, catch_exceptions=False)
+    return CliRunner().invoke(app, ["compare", *map(str, words)], catch_exceptions=False)
 
 
 def test_fail_if_worse_is_an_exit_status(tmp_path: Path) -> None:
     a, b = list_run(tmp_path / "a", SCORES_A), list_run(tmp_path / "b", SCORES_B)
-    assert cli(a.path, b.path, "--fail-if-worse", "0").return_value == 0
+    assert cli(a.path, b.path, "--fail-if-worse", "0").exit_code == 0
     # Backwards rho falls by 0.12 and tau by (1/3 + 2/3 ... by hand below).
     # tau of A: 1, -1, 2/3, 1, 0; of B: 1, 1, 1/3, -1, 2/3; means 1/3 and 2/5.
     worse = cli(b.path, a.path, "--fail-if-worse", "0.1")
-    assert worse.return_value == 1
+    assert worse.exit_code == 1
     assert "worse by 12.00 points: without text, ListJudge PointScore, Spearman's rho" in worse.output
     assert "Kendall" not in worse.output.split("worse by")[1]
-    assert cli(b.path, a.path, "--fail-if-worse", "0.12").return_value == 0
+    assert cli(b.path, a.path, "--fail-if-worse", "0.12").exit_code == 0
     both = cli(b.path, a.path, "--fail-if-worse", "0.06")
     assert "worse by 6.67 points: without text, ListJudge PointScore, Kendall's tau" in both.output
 
@@ -238,6 +238,6 @@ def test_a_folder_with_several_runs_is_refused_by_name(fake_results: Path) -> No
     with pytest.raises(ConfigError, match=r"holds 2 runs; name one of them: .*qwen3-14b"):
         cli(fake_results / "ragauth", one)
     assert (
-        cli(fake_results / "entityauth_coarse", fake_results / "entityauth_coarse" / "qwen3-8b").return_value
+        cli(fake_results / "entityauth_coarse", fake_results / "entityauth_coarse" / "qwen3-8b").exit_code
         == 0
     )

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 import yaml
-from click.testing import CliRunner
 from fakeruns import FINE, run_one
 from hostile import hostile_run
+from typer.testing import CliRunner
 
-from authbench.cli.export import command
+from authbench.cli.app import app
 from authbench.errors import ConfigError
 from authbench.reporting.export import COLUMNS, rows
 from authbench.reporting.formats import TEX_SIGNS
@@ -26,7 +26,7 @@ from authbench.reporting.results import find_runs, load_run
 
 
 def cli(*words: object) -> Any:
-    return CliRunner().invoke(command, [*map(str, words)], standalone_mode=False, catch_exceptions=False)
+    return CliRunner().invoke(app, ["export", *map(str, words)], catch_exceptions=False)
 
 
 def read(path: Path) -> list[dict[str, str]]:

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from runfolders import cell, write_run
+from typer.testing import CliRunner
 
-from authbench.cli.plot import command
+from authbench.cli.app import app
 from authbench.errors import ConfigError, DataError
 from authbench.reporting.facts.collecting import collect_all
 from authbench.reporting.facts.lcr import lcr_facts
@@ -357,13 +357,13 @@ def test_marks_say_their_numbers_and_the_papers(tmp_path: Path) -> None:
 
 
 def cli(*words: object) -> Any:
-    return CliRunner().invoke(command, [*map(str, words)], standalone_mode=False, catch_exceptions=False)
+    return CliRunner().invoke(app, ["plot", *map(str, words)], catch_exceptions=False)
 
 
 def test_a_plot_as_svg(fake_results: Path, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "plot.svg"
     done = cli(fake_results / "domainauth_fine", "--kind", "heatmap", "-o", out)
-    assert done.return_value == 0 and done.output.startswith(f"{out}: Predicted against true level.")
+    assert done.exit_code == 0 and done.output.startswith(f"{out}: Predicted against true level.")
     assert ET.parse(out).getroot().tag.endswith("svg")
     facts = json.loads(cli(fake_results / "domainauth_fine", "--kind", "forest", "-o", out, "--json").output)
     assert facts["kind"] == "forest" and facts["path"] == str(out)

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 from hostile import ATTACK, MILLION, hostile_run
 from runfolders import cell, write_run
+from typer.testing import CliRunner
 
-from authbench.cli.report import command
+from authbench.cli.app import app
 from authbench.reporting.coverage import coverage
 from authbench.reporting.explorer import pack_items
 from authbench.reporting.facts.collecting import collect_all
@@ -219,13 +219,15 @@ def test_experiments_of_ones_own_need_no_table(tmp_path: Path) -> None:
 def test_the_command_writes_the_page(fake_results: Path, tmp_path: Path) -> None:
     out = tmp_path / "deep" / "report.html"
     done = CliRunner().invoke(
-        command, [str(fake_results), "-o", str(out), "--title", "A <b>title</b>"], catch_exceptions=False
+        app,
+        ["report", str(fake_results), "-o", str(out), "--title", "A <b>title</b>"],
+        catch_exceptions=False,
     )
     assert done.exit_code == 0 and "MB" in done.output
     text = out.read_text(encoding="utf-8")
     assert "<h1>A &lt;b&gt;title&lt;/b&gt;</h1>" in text
     facts = json.loads(
-        CliRunner().invoke(command, [str(fake_results / "ragauth"), "-o", str(out), "--json"]).output
+        CliRunner().invoke(app, ["report", str(fake_results / "ragauth"), "-o", str(out), "--json"]).output
     )
     assert facts["items"] == 128 and facts["bytes"] == out.stat().st_size
     assert not out.with_name("report.html.partial").exists()

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
-from authbench.cli.show import command
+from authbench.cli.app import app
 from authbench.errors import ConfigError
 from authbench.reporting.results import load_run
 from authbench.reporting.show import printable, select
@@ -23,7 +23,7 @@ def fine(fake_results: Path) -> Path:
 
 def cli(*words: object, width: int = 120) -> Any:
     runner = CliRunner(env={"COLUMNS": str(width)})
-    return runner.invoke(command, [*map(str, words)], standalone_mode=False, catch_exceptions=False)
+    return runner.invoke(app, ["show", *map(str, words)], catch_exceptions=False)
 
 
 def test_invalid_items_come_first_then_the_lowest_values(fine: Path) -> None:

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
-from authbench.cli.rerank import command as rerank
-from authbench.cli.run import command as run
+from authbench.cli.app import app
 from authbench.errors import ConfigError
 from authbench.experiment.rescoring import rescore
 from authbench.experiment.tasks import lcr_bases
@@ -87,9 +86,9 @@ def config(checkpoints: dict[str, str], tmp_path: Path, tmp_cache: Path) -> Path
     return path
 
 
-def invoke(command: Any, *words: object) -> Any:
-    made = CliRunner().invoke(command, [*map(str, words)], standalone_mode=False, catch_exceptions=False)
-    assert made.return_value == 0, made.output
+def invoke(*words: object) -> Any:
+    made = CliRunner().invoke(app, [*map(str, words)], catch_exceptions=False)
+    assert made.exit_code == 0, made.output
     return made
 
 
@@ -125,7 +124,7 @@ def scores(base: str, checkpoint: str, query: str, documents: list[str]) -> list
 def test_run_ranks_as_the_models_do_and_a_rescored_run_loads_none(
     config: Path, checkpoints: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = invoke(run, config, "--results", tmp_path / "r", "-q").output
+    said = invoke("run", config, "--results", tmp_path / "r", "-q").output
     assert all(base in said for base in OWN) and "+LCR" in said
     folder = tmp_path / "r" / "trial" / "fake"
     items = {(item.group.rpartition("/")[2], item.item): item for item in read_items(folder)}
@@ -161,7 +160,7 @@ def test_run_ranks_as_the_models_do_and_a_rescored_run_loads_none(
 
 
 def test_rerank_writes_the_same_rankings(config: Path, checkpoints: dict[str, str], tmp_path: Path) -> None:
-    said = invoke(rerank, config, "-o", tmp_path / "runs", "--results", tmp_path / "r", "--json", "-q")
+    said = invoke("rerank", config, "-o", tmp_path / "runs", "--results", tmp_path / "r", "--json", "-q")
     files = {row["base"]: Path(row["file"]) for row in json.loads(said.stdout)}
     assert list(files) == ["retriever", *OWN]
     first = nearest(checkpoints["dense"])
@@ -185,7 +184,7 @@ def test_answers_are_clustered_around_the_centroid_of_their_embeddings(
         "bases=[retriever]",
     ]
     words = [word for text in sets for word in ("--set", text)]
-    invoke(run, config, *words, "--results", tmp_path / "r", "-q")
+    invoke("run", config, *words, "--results", tmp_path / "r", "-q")
     for item in read_items(tmp_path / "r" / "trial" / "fake"):
         for name, found in zip(item.values["order"], item.values["documents"], strict=True):
             assert (found["largest"] == found["k"]) == (name in RELEVANT.values())
@@ -196,5 +195,5 @@ def test_a_checkpoint_that_is_not_there_is_refused_before_anything_is_asked(
 ) -> None:
     for key in ("checkpoints.rankt5", "dataset.dense.checkpoint"):
         with pytest.raises(ConfigError, match="no model in"):
-            invoke(run, config, "--set", f"{key}={tmp_path / 'nowhere'}", "--results", tmp_path / "r")
+            invoke("run", config, "--set", f"{key}={tmp_path / 'nowhere'}", "--results", tmp_path / "r")
         assert not list((tmp_path / "r").rglob("items.jsonl"))

@@ -12,7 +12,8 @@ from authbench.errors import ConfigError, DataError
 from authbench.measures.ndcg import mean_ndcg
 from authbench.retrieval.bm25 import Bm25Settings, open_index
 from authbench.retrieval.collections import beir_folder
-from authbench.retrieval.passages import MemoryCorpus, Passage
+from authbench.retrieval.corpora import MemoryCorpus
+from authbench.retrieval.texts import Passage
 from authbench.retrieval.topk import best_positions
 
 pytest.importorskip("bm25s")
@@ -95,12 +96,6 @@ def test_settings_have_indexes_of_their_own(tmp_path: Path) -> None:
     assert plain.search({"q": "the"}, 5).documents("q") == ("d1",)
     assert plain.search({"q": "cat"}, 5).documents("q") == ()
     assert len(list(tmp_path.iterdir())) == 2
-
-
-def test_the_querys_own_document_is_left_out(tmp_path: Path) -> None:
-    index = open_index(CORPUS, folder=tmp_path)
-    assert index.search({"d1": "cats", "q": "cats"}, 1).rankings["d1"][0].document == "d2"
-    assert index.search({"d1": "cats"}, 5).documents("d1") == ("d2",)
 
 
 def test_settings_that_cannot_be(tmp_path: Path) -> None:

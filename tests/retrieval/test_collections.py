@@ -7,14 +7,16 @@ import pytest
 
 from authbench.errors import DataError
 from authbench.retrieval.collections import (
+    Collection,
     beir_folder,
     drop_own_documents,
     fit_run,
     from_files,
     from_ranking_file,
 )
+from authbench.retrieval.corpora import MemoryCorpus
 from authbench.retrieval.runfile import Hit, Run
-from authbench.retrieval.topics import read_queries
+from authbench.retrieval.texts import Passage, read_queries
 
 CORPUS = [("d1", "T", "one"), ("d2", "", "two"), ("d3", "", "")]
 
@@ -93,16 +95,35 @@ def test_a_ranking_file_is_a_collection_with_a_run(tmp_path: Path) -> None:
     assert made.notes == (
         "1 judged queries that have no text (left out)",
         "1 queries without results that the ranking file cannot name",
-        "1 equal scores (kept in the order of their ranks)",
+        "1 equal scores (kept in the order of the file)",
     )
 
 
-def test_a_document_with_its_querys_identifier_is_dropped() -> None:
-    run = Run({"a": (Hit("a", 3), Hit("b", 2)), "b": (Hit("a", 1),)})
-    fitted, dropped = drop_own_documents(run)
-    assert dropped == 1
-    assert fitted.documents("a") == ("b",) and fitted.documents("b") == ("a",)
-    assert drop_own_documents(fitted) == (fitted, 0)
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("numbered", ["same", "titled"]),
+        ("beir/arguana", ["1", "same", "titled"]),
+        ("quora", ["1", "same", "titled"]),
+        ("quorate", ["same", "titled"]),
+    ],
+)
+def test_only_results_that_are_the_query_itself_are_left_out(name: str, own: list[str]) -> None:
+    documents = {
+        "1": Passage("Fleas live long.", "Fleas"),
+        "same": Passage("Is water  wet?\n"),
+        "titled": Passage("or not?", "Is it so,"),
+        "2": Passage("What?"),
+    }
+    queries = {"1": "Fleas", "same": "Is water wet?", "titled": "Is it so, or not?", "3": "What?"}
+    made = Collection(name, MemoryCorpus(documents), queries, {})
+    hits = tuple(Hit(document, -place) for place, document in enumerate(documents))
+    run, dropped = drop_own_documents(Run(dict.fromkeys(queries, hits)), made)
+    assert dropped == len(own)
+    for query in queries:
+        kept = [document for document in documents if document != query or query not in own]
+        assert list(run.documents(query)) == kept
+    assert drop_own_documents(run, made) == (run, 0)
 
 
 def test_a_run_file_is_fitted_to_its_collection(tmp_path: Path) -> None:
@@ -123,9 +144,9 @@ def test_a_run_file_is_fitted_to_its_collection(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("q.tsv", "1 no tab\n", r"q\.tsv:1: a query line is"),
+        ("q.tsv", "1 no tab\n", r"q\.tsv:1: a line is"),
         ("q.tsv", "1\t \n", r"q\.tsv:1: query '1' is empty"),
-        ("q.tsv", "1\ta\n1\tb\n", r"q\.tsv:2: query '1' comes twice"),
+        ("q.tsv", "1\ta\n1\tb\n", r"q\.tsv:2: '1' comes twice"),
         ("q.jsonl", '{"_id": "1", "text": "a"}\n{"_id": "2", "te', r"q\.jsonl:2: .*cut here"),
         ("q.jsonl", "", "no queries"),
     ],

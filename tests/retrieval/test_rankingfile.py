@@ -35,12 +35,13 @@ def test_reading(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"query": "x"}, "a list of queries with hits"),
-        ([{"query": "x"}], r"query 1: an entry is"),
-        ([{"query": "x", "hits": [{"qid": 1}]}], r"query 1, hit 1: no field 'docid'"),
-        ([{"query": "x", "hits": [hit("a", 1, float("nan"))]}], "score nan is not a finite number"),
+        ({"query": "x"}, "a ranking file is a list of queries with hits"),
+        ([{"query": "x"}], r"query 1: 'hits': Field required"),
+        ([{"query": "x", "hits": [{"qid": 1}]}], r"query 1, hit 1: 'docid': Field required"),
+        ([{"query": "x", "hits": [hit("a", 1, float("nan"))]}], "hit 1: 'score': .* finite number"),
+        ([{"query": "x", "hits": [hit("a", 1, 1.0, None)]}], "hit 1: 'qid'"),
         ([{"query": "x", "hits": [hit("a", 1, 1.0), hit("b", 2, 0.5, 8)]}], r"hit 2: 'qid' is '8'"),
-        ([{"query": "x", "hits": [hit("a", 1, 1.0)]}] * 2, r"query 2, hit 1: query '7' comes twice"),
+        ([{"query": "x", "hits": [hit("a", 1, 1.0)]}] * 2, r"query 2: query '7' comes twice"),
         ([{"query": "x", "hits": [hit("a", 1, 1.0), hit("a", 2, 0.5)]}], "document 'a' comes twice"),
         (
             [
@@ -60,7 +61,7 @@ def test_bad_files(tmp_path: Path, entries: object, message: str) -> None:
 def test_a_file_cut_in_the_middle(tmp_path: Path) -> None:
     path = written(tmp_path / "r.json", [{"query": "x", "hits": [hit("a", 1, 1.0)]}])
     path.write_text(path.read_text()[:40])
-    with pytest.raises(DataError, match=r"r\.json:1: not JSON .* cut here; fetch it again"):
+    with pytest.raises(DataError, match=r"r\.json: Invalid JSON: EOF .* line 1 .* cut here; fetch it again"):
         read_ranking_file(path)
     with pytest.raises(DataError, match="no such file"):
         read_ranking_file(tmp_path / "missing.json")

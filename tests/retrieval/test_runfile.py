@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from authbench.errors import DataError
+from authbench.errors import ConfigError, DataError
 from authbench.retrieval.runfile import (
     Hit,
     read_qrels,
     read_run,
     strictly_decreasing,
-    write_qrels,
     write_run,
 )
 
@@ -58,35 +58,27 @@ def test_order_counts_not_the_scores_given(tmp_path: Path) -> None:
     assert read_run(tmp_path / "r").documents("q") == ("a", "b", "c")
 
 
-def test_ties_keep_their_ranks_and_are_counted(tmp_path: Path) -> None:
+def test_ties_keep_the_order_of_the_file_and_are_counted(tmp_path: Path) -> None:
     run = read_run(written(tmp_path / "r", "q Q0 b 2 1.0 t\nq Q0 a 1 1.0 t\nq Q0 c 3 0.5 t\n"))
-    assert run.documents("q") == ("a", "b", "c")
+    assert run.documents("q") == ("b", "a", "c")
     assert run.n_ties == 1
-    assert run.notes == ("1 equal scores (kept in the order of their ranks)",)
+    assert run.notes == ("1 equal scores (kept in the order of the file)",)
 
 
-def test_scores_decide_over_ranks_and_it_is_counted(tmp_path: Path) -> None:
+def test_scores_decide_over_the_order_of_the_file_and_it_is_counted(tmp_path: Path) -> None:
     run = read_run(written(tmp_path / "r", "q Q0 a 1 -2 t\nq Q0 b 2 -1 t\n"))
     assert run.documents("q") == ("b", "a")
-    assert run.n_disordered == 1
-
-
-def test_duplicates(tmp_path: Path) -> None:
-    path = written(tmp_path / "r", "q Q0 a 1 2 t\nq Q0 b 2 1.5 t\nq Q0 a 3 1 t\n")
-    with pytest.raises(DataError, match=r"r:3: document 'a' comes twice for query 'q'"):
-        read_run(path)
-    run = read_run(path, duplicates="first")
-    assert run.documents("q") == ("a", "b") and run.n_duplicates == 1
+    assert run.notes == ("1 results out of the order of their scores (scores decide)",)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("q Q0 a 1 2.0\n", r"r:1: a run line has 6 columns .* this one 5"),
-        ("q Q0 a 1 2.0 t\nq Q0 b 2 x t\n", r"r:2: score 'x' is not a finite number"),
-        ("q Q0 a 1 nan t\n", r"r:1: score 'nan'"),
-        ("q Q0 a 1 inf t\n", r"r:1: score 'inf'"),
-        ("q Q0 a first 1 t\n", r"r:1: rank 'first' is not a whole number"),
+        ("q Q0 a 1 2.0\n", r"r:1: a run line is `query Q0 document rank score tag` \(.*expected 6, got 5"),
+        ("q Q0 a 1 2.0 t\n\nq Q0 b 2 x t\n", r"r:3: a run line is .*'x'"),
+        ("q Q0 a 1 nan t\n", r"r:1: score nan is not a finite number"),
+        ("q Q0 b 1 2 t\nq Q0 a 1 inf t\n", r"r:2: score inf"),
+        ("q Q0 a 1 2 t\nq Q0 b 2 1.5 t\nq Q0 a 3 1 t\n", r"r:3: document 'a' comes twice for query 'q'"),
         ("\n \n", r"r: no results"),
     ],
 )
@@ -127,20 +119,27 @@ def test_qrels_in_both_forms(tmp_path: Path) -> None:
     assert read_qrels(trec) == {"1": {"a": 1, "b": -1}, "2": {"a": 3}}
     beir = written(tmp_path / "test.tsv", "query-id\tcorpus-id\tscore\n1\ta b\t1\n")
     assert read_qrels(beir) == {"1": {"a b": 1}}
-    write_qrels(tmp_path / "out.gz", read_qrels(trec))
-    assert read_qrels(tmp_path / "out.gz") == read_qrels(trec)
+    assert read_qrels(written(tmp_path / "bare.tsv", "1\ta b\t1\n")) == {"1": {"a b": 1}}
+    (tmp_path / "q.gz").write_bytes(gzip.compress(trec.read_bytes()))
+    assert read_qrels(tmp_path / "q.gz") == read_qrels(trec)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("1 0 a\n1 0 a 1 9\n", r"q:2: a qrels line has 4 columns \(or BEIR's 3\), this one 5"),
-        ("1 0 a 1.5\n", r"q:1: grade '1.5' is not a whole number"),
+        ("1 0 a 0\n1 0 a 1 9\n", r"q:2: a qrels line is `query iteration document grade` \(too many"),
+        ("1 0 a 1.5\n", r"q:1: a qrels line is .*'1.5'"),
+        ("1\ta\tscore\n1\ta\tb\n", r"q:2: a line of BEIR's qrels is"),
         ("1 0 a 1\n1 0 a 2\n", r"q:2: a second, different grade for query '1', document 'a'"),
         ("", "no judgements"),
     ],
 )
 def test_bad_qrels(tmp_path: Path, text: str, message: str) -> None:
-    text = text.replace("1 0 a\n", "1 0 a 0\n")
     with pytest.raises(DataError, match=message):
         read_qrels(written(tmp_path / "q", text))
+
+
+def test_without_ir_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ir_measures", None)
+    with pytest.raises(ConfigError, match=r"pip install 'authbench\[retrieval\]'"):
+        read_qrels(written(tmp_path / "q", "1 0 a 1\n"))

@@ -110,18 +110,17 @@ def _rank(dataset: LcrDataset, collection: Collection, run_file: Path | None) ->
         run, notes = fit_run(read_run(run_file), collection, run_file)
         return run, (*notes, *_unused(dataset, f"the run {run_file.name}"))
     if collection.run is not None:
-        run, dropped = drop_own_documents(collection.run)
-        notes = (f"{dropped} documents with the identifier of their query (dropped)",) if dropped else ()
+        run, dropped = drop_own_documents(collection.run, collection)
+        notes = (f"{dropped} results that are the query itself (dropped)",) if dropped else ()
         return run, (*notes, *_unused(dataset, "the ranking that comes with the collection"))
     queries = {query: collection.queries[query] for query in collection.judged}
-    run, note = _search(dataset, collection, queries)
+    found, note = _search(dataset, collection, queries)
+    run, dropped = drop_own_documents(found, collection)
     counts = {
         "judged queries without results (they count 0)": sum(
             not run.rankings.get(query) for query in queries
         ),
-        "judged queries that are documents too (their own document is left out)": sum(
-            query in collection.documents for query in queries
-        ),
+        "results that are the query itself (dropped)": dropped,
     }
     counted = tuple(f"{count} {what}" for what, count in counts.items() if count)
     return run, (*((note,) if note else ()), *counted)
@@ -153,7 +152,7 @@ def _unused(dataset: LcrDataset, source: str) -> tuple[str, ...]:
 def _search(
     dataset: LcrDataset, collection: Collection, queries: Mapping[str, str]
 ) -> tuple[Run, str | None]:
-    depth = max(dataset.retrieved, dataset.depth)
+    depth = max(dataset.retrieved, dataset.depth) + 1  # one result more, for it may be the query itself
     if dataset.retriever == "bm25":
         from authbench.retrieval.bm25 import Bm25Settings, open_index
 
