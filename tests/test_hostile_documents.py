@@ -13,7 +13,7 @@ from engine_double import DoubleEngine
 from authbench.data.questions import load_questions
 from authbench.data.records import Document, Question
 from authbench.engines.chat import ChatTemplate
-from authbench.engines.encoding import PromptEncoder, fast_encode_batch
+from authbench.engines.encoding import EncodeBatch, PromptEncoder
 from authbench.errors import EngineError
 from authbench.experiment.folder import ItemSpool
 from authbench.experiment.scoring import Answers, cell_rows
@@ -174,7 +174,7 @@ def byte_tokenizer() -> Any:
 
 def control_ids(tokenizer: Any, prompt: RenderedPrompt) -> list[int]:
     controls = {tokenizer.token_to_id(token) for token in CONTROL}
-    encoded = PromptEncoder(fast_encode_batch(tokenizer)).encode([prompt])[0]
+    encoded = PromptEncoder(encode_batch(tokenizer)).encode([prompt])[0]
     return [token for token in encoded if token in controls]
 
 
@@ -188,13 +188,17 @@ def test_chat_markup_in_documents_is_encoded_as_text(byte_tokenizer: Any, text: 
         assert request.messages[0].content in prompt.text
 
 
+def encode_batch(tokenizer: Any) -> EncodeBatch:
+    return lambda texts, special: [e.ids for e in tokenizer.encode_batch(texts, add_special_tokens=special)]
+
+
 class ByteEngine(DoubleEngine):
     """Counts with the byte tokenizer and has a context of a small model."""
 
     def __init__(self, tokenizer: Any) -> None:
         super().__init__(judge)
         self._template = ChatTemplate(CHATML, control_tokens=CONTROL)
-        self._encoder = PromptEncoder(fast_encode_batch(tokenizer))
+        self._encoder = PromptEncoder(encode_batch(tokenizer))
         self.longest = 0
 
     def render(self, request: Request) -> RenderedPrompt:
@@ -258,16 +262,13 @@ def smollm() -> Any:
 @pytest.mark.openvino
 @pytest.mark.parametrize("text", [t for n, t in HOSTILE.items() if n != "half a letter"])
 def test_the_real_tokenizer_sees_no_control_token_in_a_document(smollm: Any, text: str) -> None:
-    from authbench.engines import openvino_runtime
-
-    smollm.count_tokens([])
-    encode = openvino_runtime.encode_batch(smollm._tokenizer)
-    start, end = (encode([token], False)[0] for token in ("<|im_start|>", "<|im_end|>"))
+    encoder = smollm._encoder()
+    start, end = (encoder.encode_text(token) for token in ("<|im_start|>", "<|im_end|>"))
     assert len(start) == len(end) == 1
     for request in [*requests(question(text)), *requests(question("T", text))]:
         prompt = smollm.render(request)
-        ids = PromptEncoder(encode).encode([prompt])[0]
-        frame = PromptEncoder(encode).encode([smollm.render(user("x", request.sampling))])[0]
+        ids = encoder.encode([prompt])[0]
+        frame = encoder.encode([smollm.render(user("x", request.sampling))])[0]
         for control in (start[0], end[0]):
             assert ids.count(control) == frame.count(control)
         assert smollm.count_tokens([prompt]) == [len(ids)]

@@ -11,13 +11,8 @@ from typing import Any
 
 from authbench.engines import vllm_installed
 from authbench.engines.chat import ChatTemplate
-from authbench.engines.encoding import (
-    PromptEncoder,
-    load_encode_batch,
-    load_slow_encode_batch,
-    slow_encode_batch,
-)
-from authbench.engines.hub import ModelFiles, find_model
+from authbench.engines.encoding import PromptEncoder, batch_encoder, load_tokenizer
+from authbench.engines.models import ModelFiles, find_model
 from authbench.engines.vllm_failures import explain
 from authbench.engines.vllm_options import VllmOptions
 from authbench.engines.vllm_order import waiting_place
@@ -88,9 +83,7 @@ class VllmEngine(Engine):
 
     @cached_property
     def _encoder(self) -> PromptEncoder:
-        encode_batch = load_encode_batch(self.files)
-        if encode_batch is None:
-            encode_batch = load_slow_encode_batch(self.files)
+        encode_batch = batch_encoder(load_tokenizer(self.files.folder))
         return PromptEncoder(encode_batch, plain=self._template.template is None)
 
     @cached_property
@@ -183,7 +176,7 @@ class VllmEngine(Engine):
         ours = self._encoder.encode_text(probe)
         theirs = list(tokenizer.encode(probe, add_special_tokens=False))
         if ours != theirs:
-            self.__dict__["_encoder"] = PromptEncoder(slow_encode_batch(tokenizer))
+            self.__dict__["_encoder"] = PromptEncoder(batch_encoder(tokenizer))
 
     # Work.
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from authbench.engines import vllm_installed
-from authbench.engines.hub import ModelFiles
+from authbench.engines.models import ModelFiles
 
 #: Resolved values worth keeping, and where vLLM's configuration has them.
 _RESOLVED = (

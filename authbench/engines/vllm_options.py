@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from authbench.engines import vllm_installed
-from authbench.engines.hub import ModelFiles
+from authbench.engines.models import ModelFiles
 from authbench.errors import ConfigError, EngineError, did_you_mean
 
 Process = Literal["auto", "inner", "own"]

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from test_hub import write_model
+from test_models import write_model
 
 from authbench.engines import vllm_installed
-from authbench.engines.encoding import PromptEncoder, load_encode_batch
-from authbench.engines.hub import open_folder
+from authbench.engines.encoding import PromptEncoder, batch_encoder, load_tokenizer
+from authbench.engines.models import open_folder
 from authbench.engines.vllm import VllmEngine
 from authbench.engines.vllm_failures import explain
 from authbench.engines.vllm_options import VllmOptions
@@ -155,9 +155,7 @@ def test_longest_first_with_shared_prefixes_together() -> None:
 
 class TestPreparing:
     def prepared(self, folder: Path, request: Request, limit: int = 512) -> Prepared:
-        encode_batch = load_encode_batch(open_folder(folder))
-        assert encode_batch is not None
-        encoder = PromptEncoder(encode_batch)
+        encoder = PromptEncoder(batch_encoder(load_tokenizer(folder)))
         return prepare(Job(1, request, RenderedPrompt("hello")), [1, 2, 1], encoder, limit)
 
     def test_labels_and_targets_become_tokens(self, folder: Path) -> None:

@@ -10,21 +10,6 @@ from typing import Any
 
 from authbench.runtime.messages import FinishReason
 
-#: Kinds of bad answers whose rate can be set. The last three still hold the right answer.
-BAD_KINDS = (
-    "missing_ids",
-    "extra_ids",
-    "duplicate_ids",
-    "out_of_range",
-    "wrong_format",
-    "truncated",
-    "empty",
-    "refused",
-    "fenced",
-    "prose",
-    "single_quotes",
-)
-
 # Short enough for the tightest `max_tokens`, that of the one-word answers.
 _WRONG = "It depends on the point of view."
 _REFUSAL = "I'm sorry, I can't help."

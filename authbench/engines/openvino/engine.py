@@ -1,9 +1,4 @@
-"""A GGUF model on the CPU, through OpenVINO GenAI's continuous batching pipeline.
-
-The engine owns the step loop: it decides what is handed to a pipeline before each step, and yields each
-answer after the step in which it ended. It is built so that a greedy answer does not depend on what else
-is asked at the same time; docs/engines.md has the measurements.
-"""
+"""The engine `openvino`: the loop that feeds pipelines, and answers out of what they give."""
 
 from __future__ import annotations
 
@@ -15,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from authbench.engines.encoding import PromptEncoder
 from authbench.engines.gguf import locate_gguf, read_gguf
-from authbench.engines.openvino_admission import Admission, Constraints, Limits, Ticket
-from authbench.engines.openvino_settings import OpenVinoSettings
+from authbench.engines.openvino.settings import OpenVinoSettings
+from authbench.engines.openvino.tickets import Limits, Ticket
+from authbench.errors import EngineError
 from authbench.runtime.engine import (
     Capabilities,
     Completion,
@@ -29,19 +25,14 @@ from authbench.runtime.engine import (
 from authbench.runtime.messages import FinishReason, Request, Response, Sample
 
 if TYPE_CHECKING:
-    from authbench.engines.openvino_lane import Lane, Running
-    from authbench.engines.openvino_scoring import Scorer
+    from authbench.engines.openvino.lane import Constraints, Lane
+    from authbench.engines.openvino.library import Model
 
 _CAPABILITIES = Capabilities(True, frozenset({"json", "regex", "choice"}), True, True)
 
 
 class OpenVinoEngine(Engine):
     """The engine `openvino`. Settings: see `OpenVinoSettings`.
-
-    It has up to three pipelines, each loaded when it is first needed. Most requests go through the one
-    with a prefix cache. A prompt that was asked before goes through one without: the library lets equal
-    prompts share a block of the KV cache that each of them writes into. Log-probabilities of targets are
-    a matter of their own (`Scorer`).
 
     Raises `EngineError` if the model's file is not there, `ConfigError` for a wrong setting.
     """
@@ -50,15 +41,15 @@ class OpenVinoEngine(Engine):
 
     def __init__(self, model: ModelConfig, settings: Mapping[str, Any]) -> None:
         self._settings = OpenVinoSettings.parse(settings)
-        self._model = model
+        self._config = model
         self._path = locate_gguf(model)
         self._gguf = read_gguf(self._path)
         self._template = self._gguf.template(model.chat_template_kwargs)
         self._limits = Limits(self._settings, self._gguf)
-        self._constraints = Constraints()
-        self._tokenizer: Any = None
+        self._constraints: Constraints = {}
+        self._loaded: Model | None = None
         self._lanes: dict[bool, Lane] = {}
-        self._scorer: Scorer | None = None
+        self._echo: Any = None
         self._new: list[Job] = []
         self._scoring: deque[Ticket] = deque()
         self._asked: set[int] = set()
@@ -68,7 +59,7 @@ class OpenVinoEngine(Engine):
     def identity(self) -> ModelIdentity:
         """The revision is the hash of the file, the precision its quantisation."""
         precision = self._settings.model_precision(self._gguf.precision)
-        return ModelIdentity(self._model.id, f"gguf-{self._gguf.sha256[:32]}", precision, "openvino")
+        return ModelIdentity(self._config.id, f"gguf-{self._gguf.sha256[:32]}", precision, self.name)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -118,36 +109,21 @@ class OpenVinoEngine(Engine):
             if not busy and not self._scoring:
                 break
             for lane in busy:
-                finished, refused = lane.step()
-                for running in finished:
-                    yield self._complete(running)
-                for ticket in self._refused_everywhere(lane, refused):
-                    yield self._refuse(ticket.job, self._constraints.refusal(ticket.job.request.constraint))
+                for ticket in lane.step():
+                    yield self._complete(ticket)
             if self._scoring:
                 yield self._score(self._scoring.popleft())
         for lane in self._lanes.values():
             lane.rest()
 
-    def _refused_everywhere(self, lane: Lane, refused: list[Ticket]) -> list[Ticket]:
-        """What a lane refused, and what waits in the others with the same constraint."""
-        if refused:
-            constraint = refused[0].job.request.constraint
-            for other in self._lanes.values():
-                if other is not lane and constraint is not None:
-                    refused = [*refused, *other.withdraw(constraint)]
-        return refused
-
     def info(self) -> Mapping[str, Any]:
         """Versions, device, settings, what the file is, and what was done."""
-        import openvino
-        import openvino_genai
+        from authbench.engines.openvino.library import versions
 
+        lanes = self._lanes.values()
         facts: dict[str, Any] = {
-            "openvino": openvino.__version__,
-            "openvino_genai": openvino_genai.__version__,
-            "device": "CPU",
-            "cpu": openvino.Core().get_property("CPU", "FULL_DEVICE_NAME"),
-            "settings": self._settings.as_dict(),
+            **versions(),
+            "settings": self._settings.model_dump(),
             "gguf": {
                 "file": self._path.name,
                 "sha256": self._gguf.sha256,
@@ -156,50 +132,52 @@ class OpenVinoEngine(Engine):
             },
             "totals": {
                 **self._totals,
-                "steps": sum(lane.steps for lane in self._lanes.values()),
-                "step_seconds": round(sum(lane.seconds for lane in self._lanes.values()), 3),
+                "steps": sum(lane.steps for lane in lanes),
+                "step_seconds": round(sum(lane.seconds for lane in lanes), 3),
             },
             "prefix_cache_hit_rate": None,  # the library does not say
         }
-        if self._lanes:
-            usage = max(lane.most_cache_usage for lane in self._lanes.values())
-            facts["most_cache_usage_percent"] = round(usage, 2)
+        if lanes:
+            facts["most_cache_usage_percent"] = round(max(lane.most_cache_usage for lane in lanes), 2)
         return facts
 
     def close(self) -> None:
         """Drop weights and tokenizer."""
         for lane in self._lanes.values():
             lane.close()
-        if self._scorer is not None:
-            self._scorer.close()
         self._lanes = {}
-        self._scorer = self._tokenizer = None
+        self._echo = self._loaded = None
         self._new, self._scoring = [], deque()
 
-    def _encoder(self) -> PromptEncoder:
-        from authbench.engines import openvino_runtime as runtime
+    # What is loaded, each when it is first needed.
 
-        if self._tokenizer is None:
-            self._tokenizer = runtime.load_tokenizer(self._path, self._gguf)
-        return PromptEncoder(runtime.encode_batch(self._tokenizer), plain=self._gguf.chat_template is None)
+    def _model(self) -> Model:
+        from authbench.engines.openvino.library import Model
+
+        if self._loaded is None:
+            self._loaded = Model(self._path, self._gguf, self._settings)
+        return self._loaded
+
+    def _encoder(self) -> PromptEncoder:
+        return PromptEncoder(self._model().encode, plain=self._gguf.chat_template is None)
 
     def _lane(self, prefixes: bool) -> Lane:
         """The lane with or without a prefix cache."""
-        from authbench.engines import openvino_runtime as runtime
-        from authbench.engines.openvino_lane import Lane
+        from authbench.engines.openvino.lane import Lane
 
         if prefixes not in self._lanes:
-            filler = self._encoder().encode_text("Once upon a time there was a")
+            model = self._model()
             self._lanes[prefixes] = Lane(
-                lambda: runtime.load_pipeline(
-                    self._path, self._gguf, self._tokenizer, self._settings, prefixes=prefixes
-                ),
-                Admission(self._limits, self._constraints, prefixes=prefixes),
+                lambda: model.pipeline(prefixes=prefixes),
+                self._limits,
                 self._constraints,
-                filler,
+                self._encoder().encode_text("Once upon a time there was a"),
+                prefixes=prefixes,
                 companion=self._settings.companion,
             )
         return self._lanes[prefixes]
+
+    # Work.
 
     def _take_on(self) -> Iterator[Completion]:
         """Tokenise what was submitted; refuse what cannot be asked."""
@@ -209,9 +187,9 @@ class OpenVinoEngine(Engine):
             for job, ids in zip(jobs, encoder.encode([job.prompt for job in jobs]), strict=True):
                 target = job.request.score_target
                 ticket = Ticket(job, ids, [] if target is None else encoder.encode_text(target))
-                refusal = self._constraints.refusal(job.request.constraint) or self._limits.refusal(ticket)
-                if refusal is not None:
-                    yield self._refuse(job, refusal)
+                ticket.error = self._limits.refusal(ticket)
+                if ticket.error is not None:
+                    yield self._complete(ticket)
                 elif target is not None:
                     self._scoring.append(ticket)
                 else:
@@ -227,37 +205,33 @@ class OpenVinoEngine(Engine):
         self._asked.add(known)
         return True
 
-    def _refuse(self, job: Job, error: str | None) -> Completion:
-        self._totals["failed"] += 1
-        return Completion(job.number, error=error or "refused")
-
-    def _complete(self, running: Running) -> Completion:
-        ticket = running.ticket
-        outputs = [handle.read_all() for handle in running.handles]
-        if not all(outputs):
-            return self._refuse(ticket.job, "the request does not fit into the KV cache")
+    def _complete(self, ticket: Ticket) -> Completion:
+        outputs = [handle.read_all() for handle in ticket.handles]
+        if ticket.error is None and not all(outputs):
+            ticket.error = "the request does not fit into the KV cache"
+        if ticket.error is not None:
+            self._totals["failed"] += 1
+            return Completion(ticket.job.number, error=ticket.error)
         if ticket.job.request.labels:
-            samples: tuple[Sample, ...] = (self._label_sample(ticket, outputs[0]),)
-        else:
-            samples = self._samples(running, [output for group in outputs for output in group])
-        return self._respond(ticket, samples, running.started)
+            return self._respond(ticket, (self._label_sample(ticket, outputs[0]),))
+        return self._respond(ticket, self._samples(ticket, [one for some in outputs for one in some]))
 
-    def _respond(self, ticket: Ticket, samples: tuple[Sample, ...], started: float) -> Completion:
+    def _respond(self, ticket: Ticket, samples: tuple[Sample, ...]) -> Completion:
         self._totals["requests"] += 1
         self._totals["prompt_tokens"] += len(ticket.ids)
         self._totals["output_tokens"] += sum(sample.output_tokens for sample in samples)
-        seconds = time.perf_counter() - started
+        seconds = time.perf_counter() - ticket.started
         return Completion(ticket.job.number, Response(samples, len(ticket.ids), 0, seconds))
 
-    def _samples(self, running: Running, outputs: Sequence[Any]) -> tuple[Sample, ...]:
-        from authbench.engines.openvino_runtime import was_cut
+    def _samples(self, ticket: Ticket, outputs: Sequence[Any]) -> tuple[Sample, ...]:
+        from authbench.engines.openvino.library import was_cut
 
         rows = [list(output.generated_ids) for output in outputs]
         # The library sorts samples by probability: the first few would not be a fair draw.
         order = list(range(len(rows)))
-        random.Random(running.seed).shuffle(order)
-        texts = self._tokenizer.decode(rows)
-        stops = running.ticket.job.request.sampling.stop
+        random.Random(ticket.seed).shuffle(order)
+        texts = self._model().decode(rows)
+        stops = ticket.job.request.sampling.stop
         return tuple(_sample(texts[k], was_cut(outputs[k]), len(rows[k]), stops) for k in order)
 
     def _label_sample(self, ticket: Ticket, outputs: Sequence[Any]) -> Sample:
@@ -277,16 +251,33 @@ class OpenVinoEngine(Engine):
         return Sample(labels[best], "length", 1, label_logprobs=tuple(logprobs))
 
     def _score(self, ticket: Ticket) -> Completion:
-        started = time.perf_counter()
+        ticket.started = time.perf_counter()
         total = self._target_logprob(ticket.ids, ticket.target)
-        return self._respond(ticket, (Sample("", "stop", 0, target_logprob=total),), started)
+        return self._respond(ticket, (Sample("", "stop", 0, target_logprob=total),))
 
     def _target_logprob(self, ids: Sequence[int], target: Sequence[int]) -> float:
-        from authbench.engines.openvino_scoring import Scorer
+        """The sum over the target's tokens after the prompt, in nats, by a pipeline that echoes prompts.
 
-        if self._scorer is None:
-            self._scorer = Scorer(self._path, self._gguf, self._tokenizer, self._settings)
-        return self._scorer.logprob(ids, target)
+        One prompt at a time, since the library reads the wrong rows where echoing and other requests meet
+        in one step.
+        """
+        from authbench.engines.openvino import library
+
+        if self._echo is None:
+            self._echo = self._model().echo_pipeline()
+        config = library.echoed(self._echo.get_config())
+        try:
+            handle = self._echo.add_request(0, library.tensor([*ids, *target]), config)
+            while self._echo.has_non_finished_requests():
+                self._echo.step()
+            logprobs = handle.read_all()[0].generated_log_probs
+        except library.ERRORS as error:
+            raise EngineError(f"OpenVINO failed: {library.explain(error)}") from error
+        # One for each prompt token (the first has none and counts as 1), and one for the token made.
+        end = len(ids) + len(target)
+        if len(logprobs) != end + 1:
+            raise EngineError(f"OpenVINO gave {len(logprobs)} log-probabilities for {end} tokens")
+        return min(0.0, float(sum(logprobs[len(ids) : end])))
 
 
 def _sample(text: str, cut: bool, tokens: int, stops: Sequence[str]) -> Sample:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from authbench.engines.encoding import PromptEncoder, load_encode_batch
-from authbench.engines.hub import content_hash, find_model, open_folder
+from authbench.engines.encoding import PromptEncoder, batch_encoder, load_tokenizer
+from authbench.engines.models import content_hash, find_model, open_folder
 from authbench.errors import EngineError
 from authbench.runtime.engine import ModelConfig, RenderedPrompt
 from authbench.runtime.messages import Message
@@ -34,7 +34,7 @@ def write_model(folder: Path, **config: Any) -> Path:
     values = {"max_position_embeddings": 512, "dtype": "bfloat16", **config}
     (folder / "config.json").write_text(json.dumps(values))
     (folder / "tokenizer_config.json").write_text(
-        json.dumps({"eos_token": "<|im_end|>", "bos_token": {"content": "<|endoftext|>"}})
+        json.dumps({"eos_token": "<|im_end|>", "bos_token": {"__type": "AddedToken", "content": SPECIAL[0]}})
     )
     (folder / "chat_template.jinja").write_text(SWITCH)
     words = ["[unk]", "hello", "world", "user", "assistant", "|", "<", ">", "im_end", "<|", "|>"]
@@ -111,7 +111,9 @@ class TestThinking:
 
     def test_a_template_without_the_switch_is_an_error(self, folder: Path) -> None:
         (folder / "chat_template.jinja").write_text("{{ messages[0].content }}")
-        with pytest.raises(EngineError, match="has no switch 'enable_thinking'"):
+        with pytest.raises(
+            EngineError, match=r"the chat template of \S+model has no switch 'enable_thinking'"
+        ):
             open_folder(folder).chat_template({"enable_thinking": False})
 
 
@@ -136,9 +138,7 @@ class TestTemplates:
 
 class TestEncoding:
     def encoder(self, folder: Path, plain: bool = False) -> PromptEncoder:
-        encode_batch = load_encode_batch(open_folder(folder))
-        assert encode_batch is not None
-        return PromptEncoder(encode_batch, plain)
+        return PromptEncoder(batch_encoder(load_tokenizer(folder)), plain)
 
     def test_no_second_begin_token_and_nothing_cut(self, folder: Path) -> None:
         ids = self.encoder(folder).encode([RenderedPrompt("<|endoftext|>hello world hello world")])[0]
@@ -161,8 +161,8 @@ class TestEncoding:
 
     def test_a_damaged_tokenizer_is_named(self, folder: Path) -> None:
         (folder / "tokenizer.json").write_text('{"version": "1.0", "model": ')
-        with pytest.raises(EngineError, match=r"tokenizer\.json is no tokenizer"):
-            load_encode_batch(open_folder(folder))
+        with pytest.raises(EngineError, match=r"the tokenizer in .*model cannot be loaded: .+"):
+            load_tokenizer(folder)
 
 
 class TestContentHash:

@@ -1,100 +1,24 @@
-"""What the `fake` engine thinks: its settings, and the hashes and truths that answers are made of."""
+"""What the `fake` engine thinks: the hashes and truths that answers are made of."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import blake2b
-from types import NoneType
 from typing import Any
 
-from authbench.engines import fake_answers as words
-from authbench.engines.fake_prompts import Asked
-from authbench.errors import ConfigError, did_you_mean
+from authbench.engines.fake import answers as words
+from authbench.engines.fake.prompts import Asked
+from authbench.engines.fake.settings import FakeSettings
 from authbench.runtime.messages import FinishReason
 
 #: Characters that count as one token.
 TOKEN = 4
 
 _MOST_NAMES = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class FakeSettings:
-    """Settings of the engine `fake`.
-
-    Attributes:
-        seed: of all hashes.
-        truth: level by name or URL (or its host) for scores and ranks; `yes` or `no` by question; a
-            relevance (its largest is the most relevant) by passage. A mapping, or a function that gives
-            None for what it does not know. Levels finer than the scale asked for are merged.
-        skill: 0 to 1, how far the truth counts where it is known; 0 gives hashes alone.
-        threshold: mean true level of the documents shown from which on a yes/no question is answered
-            rightly; below it, wrongly.
-        constant: if not None, every score is this number, and every choice the first one.
-        bad: rate of each kind of bad answer (`fake_answers.BAD_KINDS`), together at most 1. Kinds that a
-            format cannot have leave the answer as it is, and so does constrained decoding.
-        errors: rate of requests that fail.
-        latency: seconds that each request takes, one after the other.
-    """
-
-    seed: int = 0
-    truth: Mapping[str, Any] | Callable[[str], Any] = field(default_factory=dict)
-    skill: float = 1.0
-    threshold: float = 4.5
-    constant: int | None = None
-    bad: Mapping[str, float] = field(default_factory=dict)
-    errors: float = 0.0
-    latency: float = 0.0
-
-    @classmethod
-    def parse(cls, settings: Mapping[str, Any]) -> FakeSettings:
-        """Settings out of YAML. Raises `ConfigError` naming the setting that is wrong."""
-        known = tuple(cls.__dataclass_fields__)
-        for key in settings:
-            if key not in known:
-                raise ConfigError(f"engine fake: unknown setting '{key}'{did_you_mean(key, known)}")
-        for key, value in settings.items():
-            kinds = _TYPES[key]
-            if not isinstance(value, kinds) and not (key == "truth" and callable(value)):
-                wanted = " or ".join(kind.__name__.lower() for kind in kinds)
-                raise ConfigError(f"engine fake: {key} is {value!r}, and must be of type {wanted}")
-        parsed = cls(**settings)
-        for kind in parsed.bad:
-            if kind not in words.BAD_KINDS:
-                near = did_you_mean(str(kind), words.BAD_KINDS)
-                raise ConfigError(f"engine fake: bad: no kind of bad answer is called '{kind}'{near}")
-        total = {"bad": sum(parsed.bad.values())}
-        for key, rate in {"skill": parsed.skill, "errors": parsed.errors, **parsed.bad, **total}.items():
-            if not 0 <= rate <= 1:
-                raise ConfigError(f"engine fake: {key} is {rate}, and must lie between 0 and 1")
-        if parsed.latency < 0:
-            raise ConfigError(f"engine fake: latency is {parsed.latency}, and must not be negative")
-        return parsed
-
-    def digest(self) -> str:
-        """A hash over what decides answers, for the revision; a function counts by its name."""
-        truth = self.truth
-        shown = truth.__qualname__ if callable(truth) else {str(k): str(v) for k, v in truth.items()}
-        facts = (self.seed, shown, self.skill, self.threshold, self.constant, dict(self.bad))
-        plain = json.dumps(facts, sort_keys=True)
-        return blake2b(plain.encode(), digest_size=6).hexdigest()
-
-
-_TYPES: dict[str, tuple[type, ...]] = {
-    "seed": (int,),
-    "truth": (Mapping,),
-    "skill": (int, float),
-    "threshold": (int, float),
-    "constant": (int, NoneType),
-    "bad": (Mapping,),
-    "errors": (int, float),
-    "latency": (int, float),
-}
 
 
 class Oracle:

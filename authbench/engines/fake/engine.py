@@ -1,8 +1,4 @@
-"""A deterministic engine without a model: for tests, and for measuring what the harness itself costs.
-
-It reads the prompt (`fake_prompts`) and answers in the format asked for. Scores are a hash of seed, model
-and the name shown, blended with the true levels where these are given. Equal settings give equal answers.
-"""
+"""The engine `fake`: reads a prompt, and answers in the format that it asks for."""
 
 from __future__ import annotations
 
@@ -12,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from authbench.engines.chat import ChatTemplate
-from authbench.engines.fake_oracle import TOKEN, FakeSettings, Oracle
-from authbench.engines.fake_prompts import Asked, read_prompt
+from authbench.engines.fake.oracle import TOKEN, Oracle
+from authbench.engines.fake.prompts import Asked, read_prompt
+from authbench.engines.fake.settings import FakeSettings
 from authbench.runtime.engine import (
     Capabilities,
     Completion,
@@ -81,12 +78,8 @@ class FakeEngine(Engine):
 
     def info(self) -> Mapping[str, Any]:
         """The settings; a truth by its size only."""
-        settings = self._settings
-        shown = {
-            name: getattr(settings, name) for name in FakeSettings.__dataclass_fields__ if name != "truth"
-        }
-        shown["bad"] = dict(settings.bad)
-        truth = settings.truth
+        truth = self._settings.truth
+        shown = self._settings.model_dump(exclude={"truth"})
         return {"settings": {**shown, "truth": "a function" if callable(truth) else len(truth)}}
 
     def _complete(self, job: Job) -> Completion:

@@ -9,26 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-#: Kinds of prompts. `free` is any other.
-KINDS = (
-    "point",
-    "point-label",
-    "pair-rank",
-    "pair-score",
-    "list-rank",
-    "list-score",
-    "authority",
-    "relevance",
-    "utility",
-    "yes-no-answer",
-    "yes-no-relevance",
-    "entailment",
-    "brief-answer",
-    "query",
-    "passage-rank",
-    "free",
-)
-
 _HIGH = re.compile(r"(?:\(0–|from 0 to |range of 0 to )(\d+)")
 _HEAD, _TAIL = 110, 190
 _FORMS: dict[tuple[str, str], tuple[str, int]] = {}
@@ -40,7 +20,9 @@ class Asked:
     """A prompt as understood.
 
     Attributes:
-        kind: one of `KINDS`.
+        kind: a judge (`point`, `point-label`, `pair-rank`, ...), what a RAG filter scores (`authority`,
+            `relevance`, `utility`), `yes-no-answer`, LCR's (`yes-no-relevance`, `entailment`,
+            `brief-answer`, `query`, `passage-rank`), or `free` for any other.
         high: the highest score that may be given, 9 where the prompt names none.
         things: names, URLs or texts of what is to be judged, in the order shown; for `entailment` the two
             answers, for `brief-answer` the document or nothing.
