@@ -14,7 +14,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,8 @@ from authbench.data.fetch import Places
 from authbench.engines.registry import installed, make_engine
 from authbench.errors import AuthbenchError, EngineError
 from authbench.experiment.models import load_model
-from authbench.lcr.assess import assess
+from authbench.lcr.assess import assess, cost_of
 from authbench.lcr.confidence import ConfidenceSettings
-from authbench.lcr.cost import cost_of, greedy_calls, pairwise_calls
 from authbench.lcr.entailment import entails
 from authbench.lcr.prompts import LcrPrompts
 from authbench.lcr.rerank import Rule, Thresholds
@@ -87,20 +86,31 @@ def measure(
             return done
 
         full = run(settings)
-        short = _values(run(replace(settings, complete=False)))
         adaptive = _values(run(settings, RULE))
     values, n, k = _values(full), len(queries), settings.samples
     rows = [row for found in values for row in (found["query"], *found["documents"])]
     drawn = len(rows) * k / n
     different = {call.key for finished in full for call in finished.calls if len(call.response.samples) == 1}
     ways = {
-        "pairwise, both directions": Way(drawn, pairwise_calls(k) * len(rows) / n),
+        "pairwise, both directions": Way(drawn, k * (k - 1) * len(rows) / n),
         "greedy as printed": Way(drawn, sum(greedy_calls(row["labels"]) for row in rows) / n),
         "authbench, complete clusters": _way(values, n, len(different) / n),
-        "authbench, until C is known": _way(short, n),
         f"authbench, adaptive ({RULE})": _way(adaptive, n),
     }
     return ways, _agreement(rows, full)
+
+
+def greedy_calls(labels: Sequence[int]) -> int:
+    """Calls of the paper's greedy loop as it is written: every sample, both directions of every comparison.
+
+    `labels` are greedy clusters numbered by first appearance: a sample was compared with every cluster up to
+    its own, or, if it opened one, with all there were.
+    """
+    calls = opened = 0
+    for label in labels:
+        calls += 2 * min(label + 1, opened)
+        opened = max(opened, label + 1)
+    return calls
 
 
 def _values(done: Sequence[Finished[Query]]) -> list[Mapping[str, Any]]:
@@ -110,9 +120,10 @@ def _values(done: Sequence[Finished[Query]]) -> list[Mapping[str, Any]]:
 def _agreement(rows: Sequence[Mapping[str, Any]], done: Sequence[Finished[Query]]) -> Agreement:
     answers = [answer for finished in done if finished.outcome for answer in finished.outcome.answers]
     said = [answer for answer in answers if not isinstance(answer.value, list)]
+    drawn = [answer.value for answer in answers if isinstance(answer.value, list)]
     asked = max(1, sum(row["entailment_calls"] for row in rows))
     return Agreement(
-        sum(len(set(row["samples"])) for row in rows) / sum(len(row["samples"]) for row in rows),
+        sum(len(set(texts)) for texts in drawn) / sum(map(len, drawn)),
         sum(entails(answer) for answer in said) / asked,
         sum(row["n_unclear"] for row in rows) / asked,
     )

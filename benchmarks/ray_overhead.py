@@ -39,7 +39,7 @@ def run(engine: Any, number: int) -> float:
 
 
 def loaded(actors: int, latency: float) -> Any:
-    from authbench.engines.ray.engine import RayEngine
+    from authbench.engines.ray import RayEngine
     from authbench.runtime.engine import ModelConfig
 
     settings = {"inner": "fake", "actors": actors, "num_cpus": 0.5, "settings": {"latency": latency}}

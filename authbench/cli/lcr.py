@@ -27,9 +27,9 @@ from authbench.errors import PARTIAL_FAILURE, ConfigError, DataError
 
 if TYPE_CHECKING:
     from authbench.experiment.loading import Experiment
-    from authbench.experiment.schema import LcrExperiment
-    from authbench.experiment.tasks.lcr_tuning import Choice, Grades, Row
     from authbench.reporting.itemfiles import Item
+    from authbench.tasks.lcr.settings import LcrExperiment
+    from authbench.tasks.lcr.tuning import Choice, Grades, Row
 
 app = typer.Typer()
 
@@ -86,10 +86,10 @@ def _rerank(
     experiment: "Experiment", results: Path, folder: Path, limit: int | None, *, quiet: bool
 ) -> list[dict[str, Any]]:
     """Write the runs of one experiment; gives a row each."""
-    from authbench.experiment.leftout import sentences
-    from authbench.experiment.schema import LcrExperiment
-    from authbench.experiment.tasks.lcr_rankings import rankings_of
+    from authbench.experiment.rankings import rankings_of
     from authbench.retrieval.runfile import write_run
+    from authbench.tasks.lcr.settings import LcrExperiment
+    from authbench.words import left_out_sentences
 
     settings = experiment.settings
     if not isinstance(settings, LcrExperiment):
@@ -119,7 +119,7 @@ def _rerank(
                 "file": str(path),
             }
         )
-    for sentence in sentences(left_out):
+    for sentence in left_out_sentences(left_out):
         say(f"note: {sentence}")
     return rows
 
@@ -188,7 +188,7 @@ def tune(
       authbench tune results/lcr_bm25 results/lcr_contriever --gain exponential
     """
     from authbench.cli.tunetext import print_grades, print_tuned
-    from authbench.experiment.tasks.lcr_tuning import Choice, grades_of, tune_runs
+    from authbench.tasks.lcr.tuning import Choice, grades_of, tune_runs
 
     found = [entry for path in run_folders(runs) if (entry := _read(path, named=path in runs)) is not None]
     if not found:
@@ -213,8 +213,8 @@ def _read(path: Path, *, named: bool) -> "tuple[str, LcrExperiment, Sequence[Ite
 
     from authbench.experiment.folder import RunFolder
     from authbench.experiment.rescoring import stored_settings
-    from authbench.experiment.schema import LcrExperiment
     from authbench.reporting.itemfiles import read_items
+    from authbench.tasks.lcr.settings import LcrExperiment
 
     folder = RunFolder(path)
     facts = folder.read()

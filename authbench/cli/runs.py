@@ -28,7 +28,7 @@ from authbench.cli.common import (
 from authbench.errors import PARTIAL_FAILURE, AuthbenchError
 
 if TYPE_CHECKING:
-    from authbench.experiment.planning import CellPlan
+    from authbench.experiment.planning import GroupPlan
     from authbench.experiment.running import Done
 
 app = typer.Typer()
@@ -113,7 +113,7 @@ def _print_results(done: "Sequence[Done]", *, quiet: bool, as_json: bool) -> Non
         say(f"results: {entry.folder.path}", quiet=quiet)
 
 
-def _print_overflows(rows: "Sequence[CellPlan]", policies: Sequence[str]) -> None:
+def _print_overflows(rows: "Sequence[GroupPlan]", policies: Sequence[str]) -> None:
     """What a run would do about items that do not fit, if there are any."""
     count = sum(row.overflows for row in rows)
     if not count:
@@ -124,7 +124,7 @@ def _print_overflows(rows: "Sequence[CellPlan]", policies: Sequence[str]) -> Non
     typer.echo(f"{count:,} items do not fit the model's context (column over): {way}")
 
 
-def _print_plan(rows: "Sequence[CellPlan]", *, show_prompt: bool) -> None:
+def _print_plan(rows: "Sequence[GroupPlan]", *, show_prompt: bool) -> None:
     table = []
     for row in rows:
         counts = (row.items, row.calls, row.unique_calls, row.new_calls)

@@ -11,9 +11,9 @@ from authbench.cli.common import print_columns
 from authbench.reporting.comparetext import probability
 
 if TYPE_CHECKING:
-    from authbench.experiment.tasks.lcr_tuning import Grades, Row, Setting
     from authbench.lcr.tuning import TunedColumn
     from authbench.measures.resampling import Interval
+    from authbench.tasks.lcr.tuning import Grades, Row, Setting
 
 _COLUMNS = {"best-on-test": "best on test", "held-out": "held out", "shuffled": "shuffled"}
 

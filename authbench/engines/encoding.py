@@ -1,12 +1,13 @@
-"""Prompts as token ids, in batches, by the fast tokenizer of a model's files."""
+"""Prompts as token ids, in batches, by a model's tokenizer."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from authbench.engines.hub import ModelFiles
-from authbench.errors import EngineError
+from authbench.errors import EngineError, UnavailableError
 from authbench.runtime.engine import RenderedPrompt
 
 #: Takes texts and whether special tokens are to be added; gives the ids of each.
@@ -41,59 +42,39 @@ class PromptEncoder:
         return [token for piece in pieces for token in piece]
 
 
-def load_encode_batch(files: ModelFiles) -> EncodeBatch | None:
-    """The batch encoder of a model's `tokenizer.json`, or None where it has none.
+def load_tokenizer(folder: Path) -> Any:
+    """The tokenizer of a model's folder, by `transformers`.
 
     Raises:
-        EngineError: a file that the tokenizers library cannot read.
+        UnavailableError: `transformers` is not installed.
+        EngineError: a folder whose tokenizer it cannot read.
     """
-    path = files.folder / "tokenizer.json"
-    if not path.is_file():
-        return None
-    try:
-        from tokenizers import Tokenizer
-    except ImportError:
-        return None
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:
-        raise EngineError(f"{path} is no tokenizer: {error}") from error
-    # A file may hold the settings of its training: nothing may be cut or filled up here.
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return fast_encode_batch(tokenizer)
-
-
-def fast_encode_batch(tokenizer: Any) -> EncodeBatch:
-    """A batch encoder out of a `tokenizers.Tokenizer`; it encodes on all cores, outside Python."""
-    encode = getattr(tokenizer, "encode_batch_fast", None) or tokenizer.encode_batch
-
-    def encode_batch(texts: list[str], add_special_tokens: bool) -> list[list[int]]:
-        return [encoding.ids for encoding in encode(texts, add_special_tokens=add_special_tokens)]
-
-    return encode_batch
-
-
-def slow_encode_batch(tokenizer: Any) -> EncodeBatch:
-    """A batch encoder out of a tokenizer of `transformers`, for models without a `tokenizer.json`."""
-
-    def encode_batch(texts: list[str], add_special_tokens: bool) -> list[list[int]]:
-        return [list(ids) for ids in tokenizer(texts, add_special_tokens=add_special_tokens)["input_ids"]]
-
-    return encode_batch
-
-
-def load_slow_encode_batch(files: ModelFiles) -> EncodeBatch:
-    """The batch encoder of a model without a `tokenizer.json`: by `transformers`, else `EngineError`."""
+    # Else it says at every start that there is no PyTorch, which a tokenizer does not need.
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     try:
         from transformers import AutoTokenizer
     except ImportError as error:
-        raise EngineError(
-            f"{files.source} has no tokenizer.json, and transformers is not installed to read what it has"
+        raise UnavailableError(
+            f"reading the tokenizer in {folder} needs transformers: pip install 'authbench[tokenizers]'"
         ) from error
     try:
-        return slow_encode_batch(AutoTokenizer.from_pretrained(str(files.folder)))
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        raise EngineError(
-            f"{files.source}: the tokenizer cannot be loaded: {' '.join(str(error).split())[:300]}"
-        ) from error
+        return AutoTokenizer.from_pretrained(str(folder))
+    except Exception as error:  # the tokenizers library raises no other
+        said = " ".join(str(error).split())[:300]
+        raise EngineError(f"the tokenizer in {folder} cannot be loaded: {said}") from error
+
+
+def batch_encoder(tokenizer: Any) -> EncodeBatch:
+    """A batch encoder out of a tokenizer of `transformers`, on all cores where it can be."""
+    if not tokenizer.is_fast:
+        return lambda texts, special: tokenizer(texts, add_special_tokens=special)["input_ids"]
+    backend = tokenizer.backend_tokenizer
+    # A file may hold the settings of its training: nothing may be cut or filled up here.
+    backend.no_truncation()
+    backend.no_padding()
+
+    def encode(texts: list[str], add_special_tokens: bool) -> list[list[int]]:
+        found = backend.encode_batch_fast(texts, add_special_tokens=add_special_tokens)
+        return [encoding.ids for encoding in found]
+
+    return encode

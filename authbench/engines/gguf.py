@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from authbench.engines.chat import ChatTemplate
+from authbench.engines.hub import from_hub, in_hub_cache
 from authbench.errors import EngineError
 from authbench.paths import cache_dir
 from authbench.runtime.engine import ModelConfig
@@ -59,24 +60,17 @@ class GgufInfo:
     kv_elements: int | None
 
     def template(self, kwargs: Mapping[str, Any]) -> ChatTemplate:
-        """The chat template with arguments (`enable_thinking`), each of which it must look at.
+        """The chat template with arguments (`enable_thinking`).
 
-        Raises `EngineError` for an argument that the template does not know.
+        Raises `EngineError` for an argument that does nothing (`ChatTemplate.checked`).
         """
-        template = ChatTemplate(
+        return ChatTemplate(
             self.chat_template,
             kwargs if self.chat_template is not None else {},
             self.control_tokens,
             self.bos_token,
             self.eos_token,
-        )
-        if template.unused_kwargs:
-            names = ", ".join(template.unused_kwargs)
-            raise EngineError(
-                f"the chat template in the GGUF of {self.name} has no switch '{names}'\n"
-                "take it out of chat_template_kwargs in the model's file"
-            )
-        return template
+        ).checked(f"the GGUF of {self.name}")
 
 
 def read_gguf(path: Path) -> GgufInfo:
@@ -118,7 +112,16 @@ def locate_gguf(model: ModelConfig) -> Path:
         return path
     if where.get("package"):
         return _in_package(model, where["package"], where["file"])
-    return _from_hub(model, where)
+    repo, file, revision = where["repo"], where["file"], where.get("revision")
+
+    def fetch() -> str:
+        from huggingface_hub import hf_hub_download
+
+        found: str = hf_hub_download(repo, file, revision=revision)
+        return found
+
+    way_out = "put the file here and name it in the model's file (gguf: {path: FILE})"
+    return in_hub_cache(repo, file, revision) or from_hub(fetch, repo, f"{file} in {repo}", way_out)
 
 
 def _in_package(model: ModelConfig, package: str, file: str) -> Path:
@@ -133,30 +136,6 @@ def _in_package(model: ModelConfig, package: str, file: str) -> Path:
     install = _INSTALL.get(package, f"pip install --no-deps {package.replace('_', '-')}")
     problem = f"has no file {file}" if spec is not None else "is not installed"
     raise EngineError(f"{model.name} lies in the package {package}, which {problem}: {install}")
-
-
-def _from_hub(model: ModelConfig, where: Mapping[str, str]) -> Path:
-    repo, file = where["repo"], where["file"]
-    try:
-        import httpx
-        from huggingface_hub import hf_hub_download, try_to_load_from_cache
-        from huggingface_hub.errors import HfHubHTTPError, HFValidationError
-    except ImportError:
-        raise EngineError(
-            f"{model.name} is the file {file} of {repo} on the hub: pip install 'authbench[tokenizers]' "
-            "to fetch it"
-        ) from None
-    try:
-        found = try_to_load_from_cache(repo, file, revision=where.get("revision"))
-        return Path(
-            found if isinstance(found, str) else hf_hub_download(repo, file, revision=where.get("revision"))
-        )
-    except (HfHubHTTPError, HFValidationError, httpx.HTTPError, OSError, ValueError) as error:
-        raise EngineError(
-            f"{model.name}: {file} of {repo} is not on this machine and cannot be had from the hub "
-            f"({type(error).__name__})\n"
-            "put the file here and name it in the model's file (gguf: {path: FILE})"
-        ) from error
 
 
 def _read_entry(entry: Path) -> GgufInfo | None:

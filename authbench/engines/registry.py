@@ -40,12 +40,7 @@ ABILITIES = ("samples", "constraint", "label_logprobs", "prompt_logprobs")
 
 ENGINES: dict[str, EngineSpec] = {
     "vllm": EngineSpec(
-        "authbench.engines.vllm.engine",
-        "VllmEngine",
-        ("vllm",),
-        "vllm",
-        "the papers' tables, in process",
-        ABILITIES,
+        "authbench.engines.vllm", "VllmEngine", ("vllm",), "vllm", "the papers' tables, in process", ABILITIES
     ),
     "openvino": EngineSpec(
         "authbench.engines.openvino",
@@ -65,7 +60,7 @@ ENGINES: dict[str, EngineSpec] = {
     ),
     # What its inner engine can, which is vLLM unless another is named.
     "ray": EngineSpec(
-        "authbench.engines.ray.engine", "RayEngine", ("ray",), "ray", "many GPUs or machines", ABILITIES
+        "authbench.engines.ray", "RayEngine", ("ray",), "ray", "many GPUs or machines", ABILITIES
     ),
     # It looks up whatever was recorded, and can do nothing that was not: no advice for a new run.
     "replay": EngineSpec("authbench.engines.replay", "ReplayEngine", (), None, "recorded answers"),

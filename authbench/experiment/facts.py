@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from authbench import RESULTS_FORMAT, __version__
-from authbench.experiment import provenance, scoring
+from authbench.experiment import provenance
 from authbench.experiment.jobs import Job
-from authbench.experiment.tasks.base import Task
+from authbench.experiment.scoring import Answers
 from authbench.runtime.engine import Engine
 from authbench.runtime.keys import rendering_digest
 from authbench.runtime.scheduler import Progress
+from authbench.tasks.base import Task
 
 
 def opening_facts(
     job: Job, task: Task, engine: Engine, limit: int | None, since: float | None
 ) -> dict[str, Any]:
-    """What is known before the first answer."""
+    """The facts that are known before the first answer: configuration, model, data, versions, machine."""
     from authbench.prompts.render import prompt_set_hash
 
     settings = job.experiment.settings
@@ -41,7 +41,7 @@ def opening_facts(
         "identity": identity,
         "rendering_hash": rendering_digest(engine.rendering),
         "engine": {"name": job.engine, "settings": dict(job.engine_settings)},
-        "options": beyond_the_papers(settings.model_dump(mode="json")),
+        "options": settings.beyond_the_papers(),
         "data": asdict(task.data()),
         "prompts": prompt_set_hash(),
         "truncated": dict(task.fitter.truncated),
@@ -54,7 +54,7 @@ def opening_facts(
 
 
 def session_facts(job: Job, engine: Engine, progress: Progress, seconds: float) -> dict[str, Any]:
-    """What the session that asked the model says of itself when it ends."""
+    """The facts of the session that asked the model: its counters, its time, and what the engine reports."""
     return {
         "session": {**asdict(progress), "seconds": round(seconds, 3)},
         "engine": {
@@ -68,47 +68,27 @@ def session_facts(job: Job, engine: Engine, progress: Progress, seconds: float) 
 
 def measured_facts(
     task: Task,
-    answered: Mapping[str, Sequence[scoring.Answered]],
+    answers: Answers,
     limit: int | None,
     since: float | None,
 ) -> dict[str, Any]:
-    """What was read out of the answers, and by what; the same whenever and wherever it is measured again."""
-    entries = [entry for group in answered.values() for entry in group]
-    errors = [entry.record.error for entry in entries if entry.record.error is not None]
+    """The facts that are read out of the answers; `authbench score` makes them again from the store."""
+    errors = answers.errors
+    statuses = dict(answers.statuses, **({"failed": len(errors)} if errors else {}))
+    records = (record for group in answers.groups for record in answers.records(group))
     return {
         "status": "failed" if errors else "complete",
         "partial": bool(errors) or limit is not None,
         "fresh_since": since if errors else None,
-        "statuses": scoring.count_statuses(entries),
-        "remarks": list(task.remarks([entry.record for entry in entries])),
+        "statuses": dict(sorted(statuses.items())),
+        "remarks": list(task.remarks(records)),
         "failed_items": len(errors),
         "errors": sorted(set(errors))[:5],
         "truncated": dict(task.fitter.truncated),
         "left_out": dict(task.left_out),
-        "seconds_by_group": {
-            group.id: round(sum(c.response.seconds for e in answered.get(group.id, ()) for c in e.calls), 3)
-            for group in task.groups()
-        },
+        "seconds_by_group": {group.id: round(answers.costs[group.id].seconds, 3) for group in answers.groups},
         "measured": {"authbench": __version__, "git": provenance.git()},
     }
-
-
-#: Options of the tasks, with the values that the papers' protocol has.
-_PAPERS: Mapping[str, Any] = {
-    "constrain": "none",
-    "scoring": "text",
-    "order": "drawn",
-    "text_chars": None,
-    "weights": {},
-    "pool": 0.5,
-    "shown": "original",
-    "document_tokens": None,
-}
-
-
-def beyond_the_papers(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that are on although the papers do not have them: named wherever numbers show."""
-    return {key: config[key] for key, usual in _PAPERS.items() if config.get(key, usual) != usual}
 
 
 def now() -> str:

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
-from authbench.data.records import Question
 from authbench.engines.registry import default_engine, make_engine
 from authbench.errors import ConfigError, DataError
-from authbench.experiment.fitting import Fitter
 from authbench.experiment.jobs import STORE_FILE
 from authbench.experiment.models import load_model
 from authbench.experiment.running import Observer, Silent
-from authbench.prompts.render import RagPrompts, rag_prompts
-from authbench.rag.documents import cut_documents
+from authbench.prompts.render import rag_prompts
 from authbench.rag.filters import ASKED, Filter
-from authbench.rag.procedure import filter_procedure, scoring_request
 from authbench.rag.selection import Cut
-from authbench.rag.userfile import Line, filtered_row, read_lines
 from authbench.runtime.engine import Engine
-from authbench.runtime.messages import Outcome, Procedure, Request
 from authbench.runtime.scheduler import Finished, Scheduler
 from authbench.runtime.store import Store
+from authbench.tasks.fitting import Fitter
+from authbench.tasks.rag.userfile import Line, LineFilter, filtered_row, line_status, read_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +88,7 @@ def filter_file(
     a run that was stopped goes on where it was; the output appears when it is complete.
 
     Args:
-        source: JSONL, see `authbench.rag.userfile.read_lines`.
+        source: JSONL, see `authbench.tasks.rag.userfile.read_lines`.
         target: where the lines go; None for stdout.
 
     Raises:
@@ -134,88 +131,52 @@ def _filtered(
     source: Path, options: FilterOptions, engine: Engine, scheduler: Scheduler, summary: FilterSummary
 ) -> Iterator[str]:
     """The output's lines, in the order of the input's."""
-    judge = _Judge(options, Fitter(engine, options.overflow, options.text_chars))
+    fitter = Fitter(engine, options.overflow, options.text_chars)
+    prompts = rag_prompts(constrain=options.constrain)
+    judge = LineFilter(options.chosen, options.cut, options.minimum, prompts, fitter)
     waiting: dict[int, str] = {}
     following = 0
     for finished in scheduler.run(_lines(source, options), judge.start):
-        waiting[finished.unit.number] = json.dumps(judge.row(finished, summary), ensure_ascii=False) + "\n"
+        row = _row(finished, judge, summary)
+        waiting[finished.unit.number] = json.dumps(row, ensure_ascii=False) + "\n"
         while following in waiting:
             yield waiting.pop(following)
             following += 1
 
 
-@dataclass(slots=True)
-class _Judge:
-    options: FilterOptions
-    fitter: Fitter
-    prompts: RagPrompts = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.prompts = rag_prompts(constrain=self.options.constrain)
-
-    def start(self, line: Line) -> Procedure[Outcome]:
-        options = self.options
-        return filter_procedure(self._shown(line), self.prompts, options.chosen, options.cut, options.minimum)
-
-    def _shown(self, line: Line) -> Question:
-        question = line.question
-
-        def within(budget: int | None) -> Question:
-            return cut_documents(question, lambda place, document: budget)
-
-        def longest(budget: int | None) -> list[Request]:
-            shown = within(budget)
-            return [scoring_request(part, shown, self.prompts) for part in self.options.chosen.asked]
-
-        return within(self.fitter.budget(question.id, longest))
-
-    def row(self, finished: Finished[Line], summary: FilterSummary) -> dict[str, Any]:
-        line, outcome = finished.unit, finished.outcome
-        values = {} if outcome is None else outcome.values
-        status = "failed" if outcome is None else _status(outcome)
-        truncated = self.fitter.truncated.get(line.question.id)
-        facts = {
-            "cut": self.options.cut.name,
-            "model": summary.model,
-            "engine": summary.engine,
-            "status": status,
-            "error": finished.error,
-            "text_chars": truncated if truncated is not None else self.options.text_chars,
-        }
-        summary.lines += 1
-        summary.documents += len(line.question.documents)
-        summary.kept += len(values.get("kept") or ())
-        summary.ties += bool(values.get("tie"))
-        summary.truncated += truncated is not None
-        summary.statuses[status] += 1
-        return filtered_row(line, self.options.chosen, values, facts)
-
-
-def _status(outcome: Outcome) -> str:
-    """The status of a line: the first that is not valid, else `repaired` if any is, else `ok`."""
-    statuses = [answer.status for answer in outcome.answers]
-    invalid = [answer.status for answer in outcome.answers if not answer.valid]
-    return invalid[0] if invalid else "repaired" if "repaired" in statuses else "ok"
+def _row(finished: Finished[Line], judge: LineFilter, summary: FilterSummary) -> dict[str, Any]:
+    """A line of the output, counted in `summary`."""
+    line, outcome = finished.unit, finished.outcome
+    values = {} if outcome is None else outcome.values
+    status = line_status(outcome)
+    summary.lines += 1
+    summary.documents += len(line.question.documents)
+    summary.kept += len(values.get("kept") or ())
+    summary.ties += bool(values.get("tie"))
+    summary.truncated += line.question.id in judge.fitter.truncated
+    summary.statuses[status] += 1
+    facts = {
+        "cut": judge.cut.name,
+        "model": summary.model,
+        "engine": summary.engine,
+        "status": status,
+        "error": finished.error,
+        "text_chars": judge.text_chars(line),
+    }
+    return filtered_row(line, judge.chosen, values, facts)
 
 
 def _write(target: Path | None, lines: Iterator[str]) -> None:
     if target is None:
-        import sys
-
         sys.stdout.writelines(lines)
         return
     partial = target.with_name(target.name + ".partial")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
-            _copy(lines, out)
+            out.writelines(lines)
         partial.replace(target)
     except OSError as error:
         raise DataError(f"{target} cannot be written: {error.strerror}; the answers are kept") from None
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _copy(lines: Iterator[str], out: IO[str]) -> None:
-    for line in lines:
-        out.write(line)

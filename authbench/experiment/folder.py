@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 from authbench import RESULTS_FORMAT, __version__
 from authbench.errors import ConfigError, DataError
@@ -81,7 +82,7 @@ class RunFolder:
             raise ConfigError(f"{self.path} holds a whole run, and --limit {limit} would replace it\n{_OUT}")
 
     def check_model(self, identity: Mapping[str, Any], rendering_hash: str) -> None:
-        """Refuse to go on with a model whose answers would be others: `ConfigError` with the difference."""
+        """Refuse to continue a run with another model or chat template: `ConfigError` with the difference."""
         facts = self.read()
         if facts is None:
             return
@@ -89,7 +90,7 @@ class RunFolder:
         self._refuse("model", _differences(old, {**identity, "chat template": rendering_hash}))
 
     def check_left_out(self, left_out: Mapping[str, str]) -> None:
-        """Refuse to replace results by fewer: `ConfigError` if they have what is left out this time.
+        """Refuse to lose results: `ConfigError` if the folder has some of what is left out this time.
 
         Args:
             left_out: see `Task.left_out`.
@@ -123,16 +124,20 @@ class RunFolder:
         since = facts.get("fresh_since")
         return since if facts.get("status") != "complete" and isinstance(since, float) else None
 
+    def spool(self) -> ItemSpool:
+        """A temporary file for the lines of `items.jsonl`, until all are there."""
+        return ItemSpool(self.path)
+
     def write_run(self, facts: Mapping[str, Any]) -> None:
         """Write `run.json`."""
-        self._write(self.run, json.dumps(facts, indent=1, ensure_ascii=False) + "\n")
+        self._write(self.run, [_encoded(json.dumps(facts, indent=1, ensure_ascii=False) + "\n")])
 
     def write_cells(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Write `cells.json`: one row a line, so that two of them can be compared with `diff`."""
         lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
-        self._write(self.cells, f"[\n{lines}\n]\n")
+        self._write(self.cells, [_encoded(f"[\n{lines}\n]\n")])
 
-    def write_items(self, lines: Iterable[str]) -> None:
+    def write_items(self, lines: Iterable[bytes]) -> None:
         """Write `items.jsonl`."""
         self._write(self.items, lines)
 
@@ -141,20 +146,65 @@ class RunFolder:
         for file in (self.run, self.items, self.cells):
             file.unlink(missing_ok=True)
 
-    def _write(self, file: Path, text: str | Iterable[str]) -> None:
+    def _write(self, file: Path, lines: Iterable[bytes]) -> None:
         partial = file.with_name(file.name + ".partial")
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
-            with partial.open("w", encoding="utf-8", errors="replace", newline="\n") as out:
-                out.writelines([text] if isinstance(text, str) else text)
+            with partial.open("wb") as out:
+                out.writelines(lines)
             partial.replace(file)
         except OSError as error:
             with suppress(OSError):
                 partial.unlink()
-            raise DataError(
-                f"{file} cannot be written: {error.strerror}; the answers are kept in the store, "
-                "the same command continues"
-            ) from None
+            raise _unwritable(file, error) from None
+
+
+class ItemSpool:
+    """A temporary file in the folder of a run that holds the lines of `items.jsonl` until all are there.
+
+    Units end in any order, and `items.jsonl` has an order; with this file, texts need not stay in memory. It
+    has no name, so it is gone when the process ends, however it ends.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._file: IO[bytes] | None = None
+        self._end = 0
+
+    def add(self, line: str) -> int:
+        """Keep a line; gives its place. Raises `DataError` if it cannot be written."""
+        place, data = self._end, _encoded(line)
+        try:
+            if self._file is None:
+                self._folder.mkdir(parents=True, exist_ok=True)
+                self._file = TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed by `close`
+            self._file.write(data)
+        except OSError as error:
+            raise _unwritable(self._folder / "items.jsonl", error) from None
+        self._end += len(data)
+        return place
+
+    def line(self, place: int) -> bytes:
+        """The line at a place that `add` gave. When one has been read, no more are added."""
+        assert self._file is not None
+        self._file.seek(place)
+        return self._file.readline()
+
+    def close(self) -> None:
+        """Give up the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _unwritable(file: Path, error: OSError) -> DataError:
+    return DataError(
+        f"{file} cannot be written: {error.strerror}; the answers are kept in the store, "
+        "the same command continues"
+    )
 
 
 def _short(value: object) -> str:

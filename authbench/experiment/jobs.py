@@ -1,4 +1,4 @@
-"""Jobs: every experiment with every one of its models, and what can be checked before anything is made."""
+"""Jobs: every experiment with each of its models, and the checks that need no model."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from authbench.errors import ConfigError
 from authbench.experiment.folder import RunFolder
 from authbench.experiment.loading import Experiment
 from authbench.experiment.models import load_model
-from authbench.experiment.tasks.base import Task, first_round
 from authbench.runtime.engine import Engine, ModelConfig
+from authbench.tasks.base import Task, first_round
 
 #: The store of a results folder.
 STORE_FILE = "responses.sqlite"
@@ -41,7 +41,7 @@ class Job:
 
 
 def plan_jobs(experiments: Sequence[Experiment]) -> list[Job]:
-    """Every experiment with every one of its models, those of one model side by side.
+    """A job for every experiment and each of its models; jobs that share an engine stand side by side.
 
     Raises:
         ConfigError: an unknown model, or two jobs that would write the same folder.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
     from pydantic_core import ErrorDetails
 
-    from authbench.experiment.schema import AnyExperiment
+    from authbench.tasks.registry import AnyExperiment
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def load_experiment(
     """
     from pydantic import ValidationError
 
-    from authbench.experiment.schema import EXPERIMENT, TASKS
+    from authbench.tasks.registry import EXPERIMENT, TASKS
 
     path = find_config(name)
     values, lines = _read(path)
@@ -162,7 +162,7 @@ def _parse(path: Path) -> tuple[Any, yaml.Node | None]:
 def _note_lines(
     node: yaml.Node | None, at: tuple[str | int, ...], path: Path, lines: Lines, seen: set[int]
 ) -> None:
-    """Where each key stands. Nodes that an alias names again are noted once: they may hold themselves."""
+    """Note the line of each key. A node that aliases name again is noted once, as it may contain itself."""
     if node is None or id(node) in seen:
         return
     seen.add(id(node))
@@ -232,7 +232,7 @@ def _where(path: Path, lines: Lines, at: tuple[str | int, ...]) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value in a message: short, whatever it holds."""
+    """A value as messages show it: short, however long or deep it is."""
     short = Repr()
     short.maxstring = short.maxother = 60
     short.maxlevel = 3
@@ -241,11 +241,13 @@ def _shown(value: object) -> str:
 
 def _complaint(path: Path, lines: Lines, error: ValidationError, model: type[BaseModel]) -> str:
     """The first of pydantic's complaints in one line, and how many more there are."""
+    from authbench.tasks.registry import TASKS
+
     complaints = _own_complaints(error)
     first = next((e for e in complaints if e["type"] == "extra_forbidden"), complaints[0])
     at = tuple(first["loc"])
-    # Behind a discriminated union the location starts with the tag.
-    if at and at[0] in ("listwise", "pairwise", "rag", "lcr"):
+    # Behind a discriminated union the location starts with the name of the task.
+    if at and at[0] in TASKS:
         at = at[1:]
     dotted = ".".join(str(part) for part in at)
     where = _where(path, lines, at)
@@ -263,7 +265,7 @@ def _complaint(path: Path, lines: Lines, error: ValidationError, model: type[Bas
 
 
 def _own_complaints(error: ValidationError) -> list[ErrorDetails]:
-    """Pydantic's complaints, without that a list is too short once its wrong values are taken out."""
+    """Pydantic's complaints, less those that a list is too short because its wrong values were taken out."""
     complaints = error.errors(include_url=False)
     inside = {each["loc"][:end] for each in complaints for end in range(len(each["loc"]))}
     return [each for each in complaints if each["type"] != "too_short" or each["loc"] not in inside]

@@ -4,11 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+from pydantic import Field
 
 from authbench.errors import ConfigError, did_you_mean
 from authbench.experiment.loading import read_yaml
 from authbench.paths import share_dir
 from authbench.runtime.engine import ModelConfig
+from authbench.tasks.settings import Name, Settings
+
+
+class GgufFile(Settings):
+    """Where a GGUF of a model lies: a path, a file of an installed package, or a file of a hub repository."""
+
+    path: str | None = None
+    package: str | None = None
+    repo: str | None = None
+    file: str | None = None
+
+
+class ModelFile(Settings):
+    """What `configs/models/NAME.yaml` may say; see `authbench.runtime.engine.ModelConfig`."""
+
+    id: Name
+    revision: str | None = None
+    paper_name: str | None = None
+    context_length: int | None = Field(default=None, ge=1)
+    chat_template_kwargs: Mapping[str, Any] = Field(default_factory=dict)
+    gguf: GgufFile | None = None
+    path: str | None = None
+    engine: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
+    parameters: int | None = Field(default=None, ge=1)
+    kv_bytes_per_token: int | None = Field(default=None, ge=1)
+    tiny: bool = False
+    note: str | None = None
 
 
 def known_models(beside: Path | None = None) -> dict[str, Path]:
@@ -52,8 +82,6 @@ def load_model(name: str, beside: Path | None = None) -> ModelConfig:
 
 
 def _described(path: Path) -> ModelConfig:
-    from authbench.experiment.schema import ModelFile
-
     file: ModelFile = read_yaml(path, ModelFile)
     return ModelConfig(name=path.stem, **file.model_dump(exclude={"note"}, exclude_none=True))
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from authbench.engines.registry import make_engine
 from authbench.errors import ConfigError, UnavailableError
-from authbench.experiment.fitting import Fitter
 from authbench.experiment.jobs import STORE_FILE, Job, plan_jobs
 from authbench.experiment.loading import Experiment
-from authbench.experiment.tasks.base import Group, Task, first_round, take
-from authbench.experiment.tasks.registry import make_task
 from authbench.runtime.engine import Engine, RenderedPrompt
 from authbench.runtime.keys import KeyMaker
 from authbench.runtime.store import Store
+from authbench.tasks.base import Group, Task, first_round, take
+from authbench.tasks.fitting import Fitter
+from authbench.tasks.registry import make_task
 
 #: Characters of English text per token, for estimates where there is no tokenizer.
 CHARS_PER_TOKEN = 4
@@ -33,7 +33,7 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
-class CellPlan:
+class GroupPlan:
     """What one group would ask in its first round.
 
     Attributes:
@@ -62,7 +62,7 @@ class CellPlan:
     lacking: str | None = None
 
 
-def plan(experiments: Sequence[Experiment], results: Path, limit: int | None = None) -> list[CellPlan]:
+def plan(experiments: Sequence[Experiment], results: Path, limit: int | None = None) -> list[GroupPlan]:
     """Plan every group of every experiment with every model.
 
     Requests are counted over all experiments together: what two of them ask alike is new only once.
@@ -74,7 +74,7 @@ def plan(experiments: Sequence[Experiment], results: Path, limit: int | None = N
         return [row for job in jobs for row in _plan_job(job, seen, store, limit)]
 
 
-def _plan_job(job: Job, seen: set[bytes], store: Store | None, limit: int | None) -> list[CellPlan]:
+def _plan_job(job: Job, seen: set[bytes], store: Store | None, limit: int | None) -> list[GroupPlan]:
     engine, without = _engine_or_none(job)
     if without is not None:
         store = None  # it may hold made-up answers to the same prompts
@@ -103,7 +103,7 @@ def _plan_group(
     seen: set[bytes],
     store: Store | None,
     limit: int | None,
-) -> CellPlan:
+) -> GroupPlan:
     make_key = KeyMaker(engine.identity)
     task.fitter.met.clear()
     items = calls = 0
@@ -118,7 +118,7 @@ def _plan_group(
     seen.update(fresh)
     known = store.get(fresh) if store is not None else {}
     example = next(iter(prompts.values())).text if prompts else ""
-    return CellPlan(
+    return GroupPlan(
         experiment=job.experiment.name,
         model=job.model.name,
         group=group.id,

@@ -10,17 +10,16 @@ from authbench import RESULTS_FORMAT
 from authbench.engines.replay import RecordedEngine
 from authbench.errors import ConfigError, DataError
 from authbench.experiment.facts import measured_facts
-from authbench.experiment.fitting import Fitter
 from authbench.experiment.folder import RunFolder
 from authbench.experiment.jobs import STORE_FILE, Job
 from authbench.experiment.loading import Experiment, said
-from authbench.experiment.running import Prepared, judge, write_results
-from authbench.experiment.schema import EXPERIMENT, AnyExperiment
-from authbench.experiment.tasks.registry import make_task
+from authbench.experiment.running import Prepared, judge
 from authbench.runtime.engine import ModelConfig, ModelIdentity
 from authbench.runtime.keys import rendering_digest
 from authbench.runtime.scheduler import Scheduler
 from authbench.runtime.store import ModelRecord, Store
+from authbench.tasks.fitting import Fitter
+from authbench.tasks.registry import EXPERIMENT, AnyExperiment, make_task
 
 
 def rescore(path: Path) -> RunFolder:
@@ -46,9 +45,8 @@ def rescore(path: Path) -> RunFolder:
         prepared = _prepare(facts, settings, engine, folder)
         judge([prepared], Scheduler(engine, store, number), facts.get("limit"))
     _refuse_gaps(prepared, facts, path)
-    facts |= measured_facts(prepared.task, prepared.answered, facts.get("limit"), facts.get("fresh_since"))
-    write_results(prepared, folder, facts)
-    folder.write_run(facts)
+    facts |= measured_facts(prepared.task, prepared.answers, facts.get("limit"), facts.get("fresh_since"))
+    prepared.write_results(facts)
     return folder
 
 
@@ -98,16 +96,15 @@ def _prepare(
     fitter = Fitter(engine, text_chars=settings.text_chars, recorded=facts.get("truncated", {}))
     task = make_task(settings, fitter)
     task.left_out.update(facts.get("left_out", {}))
-    return Prepared(job, task, task.groups())
+    return Prepared(job, task, folder)
 
 
 def _refuse_gaps(prepared: Prepared, facts: Mapping[str, Any], path: Path) -> None:
     """Items that failed in the run may be missing; nothing else may."""
-    entries = [entry for group in prepared.answered.values() for entry in group]
-    missing = sum(entry.record.error is not None for entry in entries)
+    missing = len(prepared.answers.errors)
     allowed = facts.get("failed_items", 0)
     if missing > allowed:
         raise DataError(
-            f"{path}: the store lacks answers for {missing - allowed} of {len(entries)} items; "
+            f"{path}: the store lacks answers for {missing - allowed} of {len(prepared.answers)} items; "
             "run the experiment again to ask for them"
         )

@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from authbench.engines.registry import make_engine
-from authbench.experiment import scoring
 from authbench.experiment.facts import measured_facts, opening_facts, session_facts
-from authbench.experiment.fitting import Fitter
 from authbench.experiment.folder import RunFolder
 from authbench.experiment.jobs import STORE_FILE, Job, batches, check_capabilities, plan_jobs
-from authbench.experiment.leftout import sentences
 from authbench.experiment.loading import Experiment
-from authbench.experiment.tasks.base import Group, Task, Unit, take
-from authbench.experiment.tasks.registry import make_task
+from authbench.experiment.scoring import Answers, cell_rows
 from authbench.runtime.engine import Engine
 from authbench.runtime.keys import rendering_digest
 from authbench.runtime.scheduler import Progress, Scheduler
 from authbench.runtime.store import Store
+from authbench.tasks.base import Task, Unit, take
+from authbench.tasks.fitting import Fitter
+from authbench.tasks.registry import make_task
+from authbench.words import left_out_sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,26 +77,49 @@ class Silent:
         """Show nothing."""
 
 
-@dataclass(slots=True)
 class Prepared:
-    """A job with its task made, and the answers that have come in; `asked` requests went to the engine."""
+    """A job that is ready to be asked, and what comes of it.
 
-    job: Job
-    task: Task
-    groups: Sequence[Group]
-    answered: dict[str, list[scoring.Answered]] = field(default_factory=dict)
-    asked: int = 0
+    Attributes:
+        job: the experiment with one model.
+        task: made for this model.
+        folder: where its results go.
+        answers: of its units, as they come in.
+        asked: requests that went to the engine.
+    """
+
+    def __init__(self, job: Job, task: Task, folder: RunFolder) -> None:
+        self.job = job
+        self.task = task
+        self.folder = folder
+        self.asked = 0
+        self._spool = folder.spool()
+        self.answers = Answers(task.groups(), self._spool)
 
     def units(self, limit: int | None) -> Iterator[tuple[Prepared, Unit]]:
         """Every unit that is to be run."""
-        for group in self.groups:
+        for group in self.answers.groups:
             for unit in take(self.task.units(group), limit):
                 yield self, unit
 
     def total(self, limit: int | None) -> int:
-        """How many units that is."""
-        sizes = (self.task.size(group) for group in self.groups)
+        """How many units are to be run."""
+        sizes = (self.task.size(group) for group in self.answers.groups)
         return sum(size if limit is None else min(size, limit) for size in sizes)
+
+    def write_results(self, facts: Mapping[str, Any]) -> None:
+        """Measure the answers and write all three files; `run.json` last, with these facts."""
+        columns = {
+            "experiment": facts["experiment"],
+            "table": facts["table"],
+            "model": facts["model"]["name"],
+            "engine": facts["engine"]["name"],
+        }
+        rows = cell_rows(self.task, self.answers, columns, partial=facts["partial"])
+        self.folder.write_items(line for group in self.answers.groups for line in self.answers.lines(group))
+        self.folder.write_cells(rows)
+        self.folder.write_run(facts)
+        self._spool.close()
 
 
 def run(experiments: Sequence[Experiment], options: Options, observer: Observer | None = None) -> list[Done]:
@@ -132,7 +155,7 @@ def run(experiments: Sequence[Experiment], options: Options, observer: Observer 
 def _notes(task: Task) -> Iterator[str]:
     """What a person should know before the run."""
     yield from task.data().notes
-    yield from sentences(task.left_out)
+    yield from left_out_sentences(task.left_out)
 
 
 def _prepare_batch(
@@ -143,18 +166,18 @@ def _prepare_batch(
     engine = engines.enter_context(closing(make_engine(first.engine, first.model, first.engine_settings)))
     prepared = []
     for job in batch:
+        folder = job.folder(options.results)
         if not options.fresh:
-            identity, rendering = asdict(engine.identity), rendering_digest(engine.rendering)
-            job.folder(options.results).check_model(identity, rendering)
-        prepared.append(prepare(job, engine, options.limit))
+            folder.check_model(asdict(engine.identity), rendering_digest(engine.rendering))
+        prepared.append(_prepare(job, engine, folder, options.limit))
         if not options.fresh:
-            job.folder(options.results).check_left_out(prepared[-1].task.left_out)
+            folder.check_left_out(prepared[-1].task.left_out)
     fitters = [p.task.fitter for p in prepared]
     engine.expect(lambda: max(fitter.longest() for fitter in fitters))
     return engine, prepared
 
 
-def prepare(job: Job, engine: Engine, limit: int | None) -> Prepared:
+def _prepare(job: Job, engine: Engine, folder: RunFolder, limit: int | None) -> Prepared:
     """Make a job's task and see that it can be asked, before weights are loaded.
 
     Raises:
@@ -165,7 +188,7 @@ def prepare(job: Job, engine: Engine, limit: int | None) -> Prepared:
     task = make_task(settings, Fitter(engine, settings.overflow, settings.text_chars))
     task.check_fit(limit)
     check_capabilities(job, task, engine)
-    return Prepared(job, task, task.groups())
+    return Prepared(job, task, folder)
 
 
 def _run_batch(
@@ -175,7 +198,7 @@ def _run_batch(
     since = _fresh_since(batch, options, observer)
     number = store.register(engine.identity, engine.rendering)
     scheduler = Scheduler(engine, store, number, since=since)
-    runs = [_Run(p, p.job.folder(options.results), options.limit, since) for p in batch]
+    runs = [_Run(p, options.limit, since) for p in batch]
     if options.fresh:
         scheduler.load()  # what is there is replaced only if there is a model to ask
     for one in runs:
@@ -192,11 +215,9 @@ def _run_batch(
 
 
 def _fresh_since(batch: Sequence[Prepared], options: Options, observer: Observer) -> float | None:
-    """From when on answers count in a fresh run: its own beginning if it goes on; None: it is not fresh."""
+    """From which time on answers count in a `--fresh` run: when it first began. None for any other run."""
     begun = [
-        since
-        for p in batch
-        if (since := p.job.folder(options.results).unfinished_fresh(p.job.experiment.resolved())) is not None
+        since for p in batch if (since := p.folder.unfinished_fresh(p.job.experiment.resolved())) is not None
     ]
     if begun:
         since = min(begun)
@@ -208,40 +229,37 @@ def _fresh_since(batch: Sequence[Prepared], options: Options, observer: Observer
 
 @dataclass(slots=True)
 class _Run:
-    """The results folder of a job that is being run."""
+    """A job that is being run, with what its `run.json` says."""
 
     prepared: Prepared
-    folder: RunFolder
     limit: int | None
     since: float | None
     facts: dict[str, Any] = field(default_factory=dict)
     earlier: dict[str, Any] | None = None
 
     def open(self, engine: Engine) -> None:
-        """Say that the run goes on; one that is complete stays so meanwhile, if it is not replaced."""
+        """Write that the run has begun; a complete one that is not replaced stays as it is until `close`."""
         p = self.prepared
         self.facts = opening_facts(p.job, p.task, engine, self.limit, self.since)
         if self.since is not None:
-            self.folder.clear()
+            p.folder.clear()
         else:
-            earlier = self.folder.read()
+            earlier = p.folder.read()
             if earlier and earlier.get("status") == "complete" and earlier.get("limit") == self.limit:
                 self.earlier = earlier
                 return
-        self.folder.write_run(self.facts)
+        p.folder.write_run(self.facts)
 
     def close(self, engine: Engine, progress: Progress, seconds: float) -> Done:
-        """Write everything. Where nothing had to be asked, who asked before stays on record."""
+        """Write everything. Where nothing had to be asked, the facts of the earlier session stay."""
         p = self.prepared
         if self.earlier is not None and not p.asked:
             facts = self.earlier
         else:
             facts = self.facts | session_facts(p.job, engine, progress, seconds)
-        facts = facts | measured_facts(p.task, p.answered, self.limit, self.since)
-        write_results(p, self.folder, facts)
-        self.folder.write_run(facts)
-        p.answered.clear()
-        return Done(p.job, self.folder, facts["failed_items"], facts["errors"])
+        facts = facts | measured_facts(p.task, p.answers, self.limit, self.since)
+        p.write_results(facts)
+        return Done(p.job, p.folder, facts["failed_items"], facts["errors"])
 
 
 def judge(prepared: Sequence[Prepared], scheduler: Scheduler, limit: int | None) -> None:
@@ -251,36 +269,19 @@ def judge(prepared: Sequence[Prepared], scheduler: Scheduler, limit: int | None)
         for finished in ended:
             owner, unit = finished.unit
             owner.asked += finished.asked
-            owner.answered.setdefault(unit.group.id, []).append(scoring.to_record(finished, unit))
+            owner.answers.add(finished, unit)
     for p in prepared:
-        count, wanted = sum(map(len, p.answered.values())), p.total(limit)
+        count, wanted = len(p.answers), p.total(limit)
         if count != wanted:
             raise RuntimeError(f"{p.job.experiment.name}: {count} of {wanted} items came back: a bug")
 
 
 @contextmanager
 def _few_collections() -> Iterator[None]:
-    """A run makes many small objects that stay and no cycles: looking for these is a tenth of its time."""
+    """Collect garbage less often: a run makes many objects and no cycles, and looking for them takes time."""
     before = gc.get_threshold()
     gc.set_threshold(50_000, 20, 100)
     try:
         yield
     finally:
         gc.set_threshold(*before)
-
-
-def write_results(prepared: Prepared, folder: RunFolder, facts: Mapping[str, Any]) -> None:
-    """Score a job's answers and write `items.jsonl` and `cells.json`."""
-    groups = []
-    for group in prepared.groups:
-        entries = sorted(prepared.answered.get(group.id, []), key=lambda entry: entry.record.number)
-        groups.append((group, entries))
-    columns = {
-        "experiment": facts["experiment"],
-        "table": facts["table"],
-        "model": facts["model"]["name"],
-        "engine": facts["engine"]["name"],
-    }
-    rows = scoring.cell_rows(prepared.task, groups, columns, partial=facts["partial"])
-    folder.write_items(line for _, entries in groups for line in scoring.item_lines(entries))
-    folder.write_cells(rows)

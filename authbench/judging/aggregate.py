@@ -11,9 +11,10 @@ follows single comparisons, of which some contradict each other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 Pair = Sequence[float | None]
+Aggregate = Callable[[int, Sequence[Pair]], list[float | None]]
 
 
 def average_score(count: int, pairs: Sequence[Pair]) -> list[float | None]:
@@ -84,3 +85,10 @@ def _preference(
         if above * below > 0:
             balance += 1 if above > 0 else -1
     return balance
+
+
+#: The aggregations of each PairJudge by name; the first is the paper's.
+AGGREGATIONS: Mapping[str, Mapping[str, Aggregate]] = {
+    "pair-score": {"average": average_score, "bubble": bubble_sort},
+    "pair-rank": {"bubble": bubble_sort},
+}

@@ -1,4 +1,4 @@
-"""What is done to an answer before it is read, and what an answer without a value is called.
+"""Cleaning of an answer before it is parsed, and the status of one in which nothing was found.
 
 Everything here is linear in the length of the text: a regular expression is either possessive or can
 only fail at once.

@@ -1,8 +1,8 @@
 """One-token scoring, an option beyond the papers: the label that is most likely as the next token.
 
-Needs an engine with `Capabilities.label_logprobs`. For the formats whose answer is one token: a score of
-one digit (PointJudge) and A or B (PairJudge by rank). Each procedure's `values` are those of its
-counterpart, and `expected` beside them, which breaks ties of the scores (see `tie_broken`).
+For the formats whose answer is one token: a score of one digit (PointJudge), and A or B (PairJudge by rank).
+It needs an engine with `Capabilities.label_logprobs`. Each procedure has the `values` of its counterpart in
+`authbench.judging.judges`, and `expected` beside them, which breaks ties of the scores (`tie_broken`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from authbench.data.records import PairItem, Source
 from authbench.errors import ConfigError
+from authbench.judging.judges import Order, both_orders
 from authbench.prompts.render import PromptSet
 from authbench.runtime.messages import Outcome, Parsed, Procedure, Request, Response, Sampling
 
@@ -25,29 +26,29 @@ def point_logprob_judge(
 ) -> Procedure[Outcome]:
     """PointJudge in one step per source.
 
-    `values`: `{"scores": [...], "expected": [...]}` in the order shown: the most likely score from `low`
-    to `high`, and the mean score under the distribution over the labels; None where the engine gave no
-    log-probability. Raises `ConfigError` if a score has more than one digit.
+    `values`, in the order shown: `scores`, the most likely score from `low` to `high`, and `expected`, the
+    mean score under the distribution over the labels; None where the engine gave no log-probability.
+
+    Raises `ConfigError` if a score has more than one digit.
     """
-    answers = yield from _point_answers(sources, prompts, low, high)
-    return Outcome(answers, _split(answers))
-
-
-def pairwise_point_logprob_judge(
-    pair: PairItem, prompts: PromptSet, low: int, high: int
-) -> Procedure[Outcome]:
-    """PointJudge on a pair (Table 3) in one step per source; `values` as in `point_logprob_judge`."""
-    answers = yield from _point_answers((pair.first, pair.second), prompts, low, high)
-    return Outcome(answers, _split(answers))
+    if low < 0 or high > 9:
+        raise ConfigError(
+            f"scoring: logprob needs scores of one digit, not {low} to {high}; use scoring: text"
+        )
+    labels = tuple(str(score) for score in range(low, high + 1))
+    responses = yield [_labelled(prompts.point_label(source), labels) for source in sources]
+    answers = tuple(_likeliest(response, low) for response in responses)
+    pairs = [answer.value if answer.valid else (None, None) for answer in answers]
+    return Outcome(answers, {"scores": [pair[0] for pair in pairs], "expected": [pair[1] for pair in pairs]})
 
 
 def pair_rank_logprob_judge(
     sources: Sequence[Source], prompts: PromptSet, pairs: Sequence[tuple[int, int]]
 ) -> Procedure[Outcome]:
-    """PairJudge by rank in one step per pair.
+    """PairJudge by rank in one step per pair of places in the list.
 
-    `values`: `{"pairs": [[i, j, a, b], ...], "expected": [...]}`, the pairs as in `pair_rank_judge`;
-    `expected` is the probability of A against B. A and B equally likely: 0.5 and 0.5.
+    `values`: `pairs`, as of `pair_rank_judge`, and `expected`, the probability of A against B for each pair.
+    A and B equally likely: 0.5 and 0.5.
     """
     responses = yield [_labelled(prompts.pair_rank(sources[i], sources[j]), _LETTERS) for i, j in pairs]
     answers = tuple(_preferred(response) for response in responses)
@@ -55,16 +56,22 @@ def pair_rank_logprob_judge(
     return Outcome(answers, {"pairs": rows, "expected": [answer.value for answer in answers]})
 
 
-def pairwise_rank_logprob_judge(pair: PairItem, prompts: PromptSet) -> Procedure[Outcome]:
-    """PairJudge by rank on a pair (Table 3) in one step.
+def pairwise_rank_logprob_judge(
+    pair: PairItem, prompts: PromptSet, order: Order = "drawn"
+) -> Procedure[Outcome]:
+    """PairJudge by rank on the pair of Table 3, in one step for each order that is asked.
 
-    `values`: `{"scores": [first, second], "expected": [first, second]}`: 1 for the preferred source and
-    0 for the other, and the probabilities of A and B.
+    `values`, in the drawn order: `scores`, `[first, second]`, 1 for the preferred source and 0 for the
+    other, and `expected`, the probabilities of A and B. With `order="both"` those of `both_orders`.
     """
-    responses = yield [_labelled(prompts.pair_rank(pair.first, pair.second), _LETTERS)]
-    answer = _preferred(responses[0])
-    expected = [answer.value, 1 - answer.value] if answer.valid else [None, None]
-    return Outcome((answer,), {"scores": list(_wins(answer)), "expected": expected})
+    places = ((0, 1), (1, 0)) if order == "both" else ((0, 1),)
+    asked = yield from pair_rank_logprob_judge((pair.first, pair.second), prompts, places)
+    drawn, *swapped = asked.values["pairs"]
+    if swapped:
+        return Outcome(asked.answers, both_orders(drawn[2:], (swapped[0][3], swapped[0][2])))
+    likely = asked.values["expected"][0]
+    expected = [None, None] if likely is None else [likely, 1 - likely]
+    return Outcome(asked.answers, {"scores": drawn[2:], "expected": expected})
 
 
 def tie_broken(scores: Sequence[float | None], expected: Sequence[float | None]) -> list[float | None]:
@@ -92,18 +99,6 @@ def _labelled(request: Request, labels: tuple[str, ...]) -> Request:
     return replace(request, labels=labels, sampling=_ONE_TOKEN, constraint=None)
 
 
-def _point_answers(
-    sources: Sequence[Source], prompts: PromptSet, low: int, high: int
-) -> Procedure[tuple[Parsed, ...]]:
-    labels = tuple(str(score) for score in range(low, high + 1))
-    if low < 0 or high > 9:
-        raise ConfigError(
-            f"scoring: logprob needs scores of one digit, not {low} to {high}; use scoring: text"
-        )
-    responses = yield [_labelled(prompts.point_label(source), labels) for source in sources]
-    return tuple(_likeliest(response, low) for response in responses)
-
-
 def _likeliest(response: Response, low: int) -> Parsed:
     """The value is (most likely score, expected score)."""
     weights = label_distribution(response.samples[0].label_logprobs)
@@ -127,10 +122,3 @@ def _wins(answer: Parsed) -> tuple[float | None, float | None]:
     if answer.value == 0.5:
         return (0.5, 0.5)
     return (1, 0) if answer.value > 0.5 else (0, 1)
-
-
-def _split(answers: Sequence[Parsed]) -> dict[str, list[float | None]]:
-    return {
-        "scores": [answer.value[0] if answer.valid else None for answer in answers],
-        "expected": [answer.value[1] if answer.valid else None for answer in answers],
-    }

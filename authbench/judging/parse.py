@@ -16,16 +16,8 @@ from authbench.judging.scores import parse_list_scores, parse_pair_scores, parse
 from authbench.judging.words import parse_preference, parse_yes_no
 from authbench.runtime.messages import Parsed, Response
 
-__all__ = [
-    "parse_list_scores",
-    "parse_pair_scores",
-    "parse_preference",
-    "parse_ranking",
-    "parse_score",
-    "parse_utility",
-    "parse_yes_no",
-    "read",
-]
+__all__ = ["parse_list_scores", "parse_pair_scores", "parse_preference", "parse_ranking", "parse_score"]
+__all__ += ["parse_utility", "parse_yes_no", "read"]
 
 
 def read(response: Response, parse: Callable[..., Parsed], *arguments: Any, **options: Any) -> Parsed:

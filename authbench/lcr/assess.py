@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +13,23 @@ from authbench.lcr.prompts import LcrPrompts
 from authbench.lcr.rerank import Rule, Thresholds
 from authbench.lcr.together import together
 from authbench.runtime.messages import Outcome, Procedure
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a set of confidences cost.
+
+    Attributes:
+        confidences: how many were taken.
+        skipped: documents that were not asked, since the gate of their query was closed.
+        samples: answers drawn.
+        entailment_calls: entailment questions that were asked, before equal ones of other inputs are merged.
+    """
+
+    confidences: int
+    skipped: int
+    samples: int
+    entailment_calls: int
 
 
 def assess(
@@ -81,13 +99,15 @@ def document_decided(rule: Rule, query: Fraction, k: int) -> Enough:
     return decided
 
 
-def confidences(
-    values: Mapping[str, Any], measure: Callable[[Mapping[str, Any]], Fraction] = confidence_of
-) -> tuple[Fraction, list[Fraction]]:
-    """The query's confidence and the documents', from an outcome of `assess`.
-
-    `measure` reads one of them: `confidence_of`, `entropy_confidence`, or `confidence_at` with its `k`
-    bound. The list is empty where the gate was closed: then `rerank` does not look at it.
-    """
-    documents = [row for row in values["documents"] if row is not None]
-    return measure(values["query"]), [measure(row) for row in documents]
+def cost_of(outcomes: Iterable[Mapping[str, Any]]) -> Cost:
+    """Totals over the values of outcomes of `assess`."""
+    taken = skipped = samples = calls = 0
+    for values in outcomes:
+        for row in (values["query"], *values["documents"]):
+            if row is None:
+                skipped += 1
+                continue
+            taken += 1
+            samples += len(row["labels"])
+            calls += row["entailment_calls"]
+    return Cost(taken, skipped, samples, calls)

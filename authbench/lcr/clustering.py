@@ -49,6 +49,7 @@ class Clusterer(ABC):
     def __init__(self) -> None:
         self.samples: list[str] = []
         self.bounds = (0, 0)
+        self._cluster: dict[str, int] = {}
 
     @abstractmethod
     def add(self, samples: Sequence[str], enough: Enough = never) -> Asking:
@@ -58,9 +59,17 @@ class Clusterer(ABC):
         added so far.
         """
 
-    @abstractmethod
     def labels(self) -> list[int | None]:
         """Cluster of each sample, counted from 0 by first appearance; None where it is not settled."""
+        numbers: dict[object, int] = {}
+        labels: list[int | None] = []
+        for place, text in enumerate(self.samples):
+            if text and text not in self._cluster:
+                labels.append(None)
+                continue
+            name: object = ("cluster", self._cluster[text]) if text else ("empty", place)
+            labels.append(numbers.setdefault(name, len(numbers)))
+        return labels
 
     def _finish(self) -> None:
         size = largest(self.labels())
@@ -85,7 +94,6 @@ class Greedy(Clusterer):
     def __init__(self) -> None:
         super().__init__()
         self._leaders: list[str] = []
-        self._cluster: dict[str, int] = {}
 
     def add(self, samples: Sequence[str], enough: Enough = never) -> Asking:
         """See `Clusterer.add`."""
@@ -103,16 +111,10 @@ class Greedy(Clusterer):
                 said = yield [(text, leader) for text in pending]
                 likely = [text for text, yes in zip(pending, said, strict=True) if yes]
                 back = (yield [(leader, text) for text in likely]) if likely else []
-                for text, yes in zip(likely, back, strict=True):
-                    if yes:
-                        self._cluster[text] = level
+                self._cluster |= {text: level for text, yes in zip(likely, back, strict=True) if yes}
                 pending = [text for text in pending if text not in self._cluster]
             level += 1
         self._finish()
-
-    def labels(self) -> list[int | None]:
-        """See `Clusterer.labels`."""
-        return _labelled(self.samples, self._cluster)
 
     def _bounds(self, pending: Sequence[str], level: int) -> tuple[int, int]:
         """Least and most of the largest cluster: leaders below `level` can take no pending sample."""
@@ -176,7 +178,6 @@ class Centroid(Clusterer):
         self._embed = embed
         self._vectors: dict[str, npt.NDArray[np.float64]] = {}
         self._members: list[list[str]] = []
-        self._cluster: dict[str, int] = {}
 
     def add(self, samples: Sequence[str], enough: Enough = never) -> Asking:
         """See `Clusterer.add`; `enough` is not asked."""
@@ -203,10 +204,6 @@ class Centroid(Clusterer):
         unit = np.stack([v / (np.linalg.norm(v) or 1.0) for v in (self._vectors[m] for m in members)])
         return members[int(np.argmax(np.round(unit @ unit.mean(axis=0), 12)))]
 
-    def labels(self) -> list[int | None]:
-        """See `Clusterer.labels`."""
-        return _labelled(self.samples, self._cluster)
-
 
 def components(count: int, links: Sequence[tuple[int, int]]) -> list[int]:
     """Connected component of each of `count` places, numbered from 0 by first appearance."""
@@ -232,16 +229,3 @@ def semantic_entropy(labels: Sequence[int | None]) -> float:
         raise ValueError("the clustering was ended early: there is no entropy")
     total = len(labels)
     return -sum(size / total * math.log(size / total) for size in Counter(labels).values()) + 0.0
-
-
-def _labelled(samples: Sequence[str], cluster: dict[str, int]) -> list[int | None]:
-    """Labels by first appearance; every empty sample gets one of its own."""
-    numbers: dict[object, int] = {}
-    labels: list[int | None] = []
-    for place, text in enumerate(samples):
-        if text and text not in cluster:
-            labels.append(None)
-            continue
-        name: object = ("cluster", cluster[text]) if text else ("empty", place)
-        labels.append(numbers.setdefault(name, len(numbers)))
-    return labels

@@ -1,4 +1,4 @@
-"""Confidence of a black-box model: the Maximum Semantic Cluster Proportion (LCR, section 3.1).
+"""Confidence of a black-box model: the Maximum Semantic Cluster Proportion, MSCP (LCR, section 3.1).
 
 K answers are sampled, clustered by meaning with the same model, and C = size of the largest cluster / K.
 The query's confidence is taken without a document, a document's with it as context.
@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import log
 from typing import Any, Literal
 
-from authbench.errors import ConfigError
+from authbench.errors import ConfigError, DataError
 from authbench.lcr.clustering import (
     Asking,
     Centroid,
@@ -30,10 +30,12 @@ from authbench.lcr.entailment import entails, read_entailment
 from authbench.lcr.prompts import LcrPrompts
 from authbench.runtime.messages import Outcome, Parsed, Procedure, Request, Response, Sample, Sampling
 
+Measure = Literal["mscp", "entropy"]
+
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceSettings:
-    """How a confidence is taken. The defaults are LCR's where they are known, see docs/lcr.md.
+    """How a confidence is measured. The defaults are LCR's where they are known, see docs/lcr.md.
 
     Attributes:
         samples: K.
@@ -42,8 +44,6 @@ class ConfidenceSettings:
         max_tokens: most tokens of a sample; the paper does not state it.
         clustering: `greedy` with the first member as representative, `pairwise` with connected
             components, or `centroid`: greedy, the member nearest to the mean embedding as representative.
-        complete: cluster to the end. False stops as soon as the size of the largest cluster is known,
-            which gives the same C with fewer calls, but no entropy and no C at a smaller K.
     """
 
     samples: int = 10
@@ -51,7 +51,6 @@ class ConfidenceSettings:
     top_p: float = 1.0
     max_tokens: int = 64
     clustering: Literal["greedy", "pairwise", "centroid"] = "greedy"
-    complete: bool = True
 
     def __post_init__(self) -> None:
         if self.samples < 1:
@@ -73,7 +72,7 @@ def mscp(
     decided: Enough | None = None,
     embed: Embed | None = None,
 ) -> Procedure[Outcome]:
-    """Sample answers, cluster them, and give the confidence.
+    """Sample answers and cluster them by meaning.
 
     Args:
         question: the query's text.
@@ -85,17 +84,15 @@ def mscp(
             Needs greedy clustering.
         embed: embeddings of answers, one row each; for `centroid` only.
 
-    The outcome's values: `k`; `samples`, as drawn, white space stripped; `labels`, the cluster of each
-    (None where clustering ended before it had one); `links`, for `pairwise`, places of samples with one
-    meaning; `largest` (a count) and `confidence` = largest / k, or, where work ended early, the least that
-    they can be; `most`, the most that the largest cluster can have; `entropy` in nats, None where work
-    ended early; `entailment_calls`; `n_unclear`, entailment answers without one of the three words (they
-    count as neutral); `n_empty` and `n_truncated` samples.
+    The outcome's values, which `confidence_of` reads: `k`; `largest`, size of the largest cluster, or where
+    work ended early the least that it can be; `labels`, the cluster of each sample (None where clustering
+    ended before it had one); `links`, for `pairwise`, places of samples with one meaning; `entailment_calls`;
+    `n_unclear`, entailment answers without one of the three words (they count as neutral); `n_empty` and
+    `n_truncated` samples. The samples themselves are the value of the first answer.
     """
     if decided is not None and settings.clustering != "greedy":
         raise ConfigError(f"adaptive confidence needs greedy clustering, not {settings.clustering}")
     k = settings.samples
-    enough = decided or (never if settings.complete else _equal)
     clusterer = _clusterer(settings, embed)
     answers: list[Parsed] = []
     judged: list[Parsed] = []
@@ -108,50 +105,56 @@ def mscp(
         answers.append(_read_samples(response))
         samples += response.samples[drawn:total]
         left = k - total
-        asking = clusterer.add([s.text for s in samples[drawn:]], _with_room(enough, left))
+        asking = clusterer.add([s.text for s in samples[drawn:]], _of_all(decided, left))
         yield from _ask(asking, question, prompts, answers, judged)
         bounds = clusterer.bounds[0], clusterer.bounds[1] + left
-    return Outcome(tuple(answers), _values(k, clusterer, samples, judged, bounds))
+    values = {
+        "k": k,
+        "largest": bounds[0],
+        "labels": clusterer.labels(),
+        **({"links": clusterer.links()} if isinstance(clusterer, Pairwise) else {}),
+        "entailment_calls": len(judged),
+        "n_unclear": sum(not answer.valid for answer in judged),
+        "n_empty": sum(not text for text in clusterer.samples),
+        "n_truncated": sum(sample.finish_reason == "length" for sample in samples),
+    }
+    return Outcome(tuple(answers), values)
 
 
-def confidence_of(values: Mapping[str, Any]) -> Fraction:
-    """C of an outcome of `mscp`, exact."""
-    return Fraction(values["largest"], values["k"])
+def confidence_of(values: Mapping[str, Any], measure: Measure = "mscp", k: int | None = None) -> Fraction:
+    """The confidence that an outcome of `mscp` comes to, in [0, 1], exact.
 
+    Args:
+        values: of the outcome.
+        measure: `mscp`, C; or the paper's ablation `entropy`, 1 - semantic entropy / ln K, rounded to nine
+            digits, which makes it exactly 1 for one cluster and 0 for K clusters.
+        k: of the first `k` samples only, as if no more had been drawn; None for all.
 
-def confidence_at(values: Mapping[str, Any], k: int) -> Fraction:
-    """C of the first `k` samples of an outcome of `mscp`, as if no more had been drawn.
-
-    See `labels_at`, which says what is raised.
+    Raises `DataError` if fewer samples were drawn and clustered, or for the entropy of a single one.
     """
-    return Fraction(largest(labels_at(values, k)), k)
+    if measure == "mscp" and k is None:
+        return Fraction(values["largest"], values["k"])
+    drawn: int = values["k"] if k is None else k
+    if measure == "entropy" and drawn < 2:
+        raise DataError("confidences of this run: entropy needs at least two samples")
+    labels = _labels_at(values, drawn)
+    if measure == "mscp":
+        return Fraction(largest(labels), drawn)
+    return Fraction(str(round(1 - semantic_entropy(labels) / log(drawn), 9)))
 
 
-def labels_at(values: Mapping[str, Any], k: int) -> list[int]:
-    """Clusters of the first `k` samples of an outcome of `mscp`, as if no more had been drawn.
-
-    Greedy clusters of the first samples are not changed by later ones; connected components are, and are
-    worked out anew. Raises `ValueError` if there are fewer samples, or if clustering ended before it had
-    settled the first `k`.
-    """
+def _labels_at(values: Mapping[str, Any], k: int) -> list[int]:
+    """Clusters of the first `k` samples. Greedy clusters of the first samples are not changed by later ones;
+    connected components are, and are worked out anew."""
     labels = values["labels"][:k]
     if k < 1 or len(labels) < k or None in labels:
-        raise ValueError(f"{k} clustered samples are needed, {len(labels) - labels.count(None)} are there")
+        raise DataError(
+            f"confidences of this run: {k} clustered samples are needed, "
+            f"{len(labels) - labels.count(None)} are there"
+        )
     if values.get("links") is not None:
         return components(k, [(a, b) for a, b in values["links"] if max(a, b) < k])
     return list(labels)
-
-
-def entropy_confidence(values: Mapping[str, Any], k: int | None = None) -> Fraction:
-    """1 - semantic entropy / ln K, in [0, 1]: the confidence of the ablation, rounded to nine digits.
-
-    Of the first `k` samples, or of all. Rounding makes it exact where it has to be: 1 for one cluster, 0
-    for K clusters. Raises `ValueError` if clustering ended early or there is only one sample.
-    """
-    drawn = values["k"] if k is None else k
-    if drawn < 2:
-        raise ValueError("entropy needs at least two samples")
-    return Fraction(str(round(1 - semantic_entropy(labels_at(values, drawn)) / log(drawn), 9)))
 
 
 def _ask(
@@ -183,13 +186,9 @@ def _fewest(decided: Enough, size: int, left: int) -> int:
     return left
 
 
-def _with_room(enough: Enough, left: int) -> Enough:
+def _of_all(decided: Enough | None, left: int) -> Enough:
     """Bounds over the samples drawn become bounds over all: any cluster may gain those that are left."""
-    return lambda low, high: enough(low, high + left)
-
-
-def _equal(low: int, high: int) -> bool:
-    return low == high
+    return never if decided is None else lambda low, high: decided(low, high + left)
 
 
 def _clusterer(settings: ConfidenceSettings, embed: Embed | None) -> Clusterer:
@@ -210,25 +209,3 @@ def _read_samples(response: Response) -> Parsed:
     if not any(sample.text.strip() for sample in samples):
         return Parsed("empty")
     return Parsed("ok", [sample.text.strip() for sample in samples])
-
-
-def _values(
-    k: int, clusterer: Clusterer, samples: Sequence[Sample], judged: Sequence[Parsed], bounds: tuple[int, int]
-) -> dict[str, Any]:
-    labels = clusterer.labels()
-    whole = len(labels) == k and None not in labels
-    links = {"links": clusterer.links()} if isinstance(clusterer, Pairwise) else {}
-    return {
-        "k": k,
-        "samples": clusterer.samples,
-        "labels": labels,
-        **links,
-        "largest": bounds[0],
-        "most": bounds[1],
-        "confidence": bounds[0] / k,
-        "entropy": semantic_entropy(labels) if whole else None,
-        "entailment_calls": len(judged),
-        "n_unclear": sum(not answer.valid for answer in judged),
-        "n_empty": sum(not text for text in clusterer.samples),
-        "n_truncated": sum(sample.finish_reason == "length" for sample in samples),
-    }

@@ -1,4 +1,4 @@
-"""Several procedures run as one: in each round, what all of them ask."""
+"""Several procedures run as one: each round asks what all of them ask."""
 
 from __future__ import annotations
 

@@ -46,6 +46,11 @@ def ideal_dcg(grades: Sequence[int], cutoff: int, gain: Gain) -> float:
     return float(best @ discounts(len(best)))
 
 
+def metric_name(cutoff: int, gain: Gain) -> str:
+    """The column `metric` of `cells.json`: `ndcg@5` for linear gain (trec_eval's), `ndcg@5-exponential`."""
+    return f"ndcg@{cutoff}" if gain == "linear" else f"ndcg@{cutoff}-{gain}"
+
+
 def ndcg(ranked_gains: Floats, ideal: Floats) -> Floats:
     """NDCG of many rankings at once.
 

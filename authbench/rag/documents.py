@@ -1,4 +1,4 @@
-"""What of a question's documents the model is shown: a budget for each in tokens, and one in characters.
+"""How much of a question's documents the model is shown, in tokens or in characters of each.
 
 The text is cut here and nowhere else, so that filter and generator see the same. URLs are shown as the data
 has them and never visited; a document's text is data, whatever it says.

@@ -48,7 +48,7 @@ class Filter:
         return tuple(part for part in self.parts if part in ASKED)
 
     def scores(self, by_part: Scores) -> list[float]:
-        """The scores on which documents are compared last: the weighted mean, or the last stage's."""
+        """The scores that decide between documents in the end: the weighted mean, or the last stage's."""
         if self.mode == "stages":
             return list(by_part[self.parts[-1]])
         columns = [by_part[part] for part in self.parts]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from authbench.experiment.dimensions import DIMENSIONS
+from authbench.measures.columns import DIMENSIONS
 from authbench.reporting.paper import short_name
 from authbench.reporting.results import Run
 

@@ -101,7 +101,7 @@ def shortened(text: str, most: int) -> str:
 
 
 def _listwise(item: Item) -> Parts:
-    from authbench.experiment.tasks.listwise import AGGREGATIONS
+    from authbench.judging.aggregate import AGGREGATIONS
 
     judge = item.group.rpartition("/")[2]
     levels = item.gold["levels"]
@@ -166,7 +166,7 @@ def _rag(item: Item) -> Parts:
 
 
 def _lcr(item: Item, rule: Rule | None = None) -> Parts:
-    from authbench.experiment.tasks.lcr_items import to_query
+    from authbench.lcr.items import to_query
     from authbench.lcr.rerank import rerank
 
     gold, values = item.gold, item.values

@@ -11,9 +11,9 @@ from authbench.reporting.itemfiles import Item
 from authbench.reporting.results import Run
 
 if TYPE_CHECKING:
-    from authbench.experiment.schema import LcrExperiment
     from authbench.lcr.rerank import Rule
     from authbench.lcr.surface import Query, Surface
+    from authbench.tasks.lcr.settings import LcrExperiment
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +35,7 @@ def settings_of(run: Run) -> LcrExperiment:
     """The run's settings. Raises `DataError` where `run.json` has none that can be read."""
     from pydantic import ValidationError
 
-    from authbench.experiment.schema import LcrExperiment
+    from authbench.tasks.lcr.settings import LcrExperiment
 
     try:
         return LcrExperiment.model_validate(run.run.get("config"))
@@ -53,8 +53,8 @@ def search(
     k: int | None = None,
 ) -> Searched | None:
     """The queries that were answered under every rule; None where there are none."""
-    from authbench.experiment.tasks.lcr_items import to_query
     from authbench.lcr.grid import Grid, grid
+    from authbench.lcr.items import to_query
     from authbench.lcr.rerank import Thresholds
     from authbench.lcr.surface import problem, surface
     from authbench.lcr.tuning import best
@@ -79,7 +79,7 @@ def lcr_values(
     run: Run, group: str, items: Sequence[Item]
 ) -> Iterator[tuple[dict[str, Any], list[float | None]]]:
     """Dimensions and NDCG of each query (None where its requests failed), for every cell of a base."""
-    from authbench.experiment.tasks.lcr import metric_name
+    from authbench.measures.ndcg import metric_name
 
     settings = settings_of(run)
     collection, retriever, base = group.rsplit("/", 2)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from authbench.experiment.leftout import sentences
 from authbench.measures.resampling import Policy
 from authbench.reporting.grid import Table
 from authbench.reporting.results import Run
+from authbench.words import left_out_sentences
 
 #: Options under which the papers' protocol was followed. Any other value is named below the table.
 PROTOCOL: dict[str, Any] = {
@@ -94,7 +94,7 @@ def _has_intervals(table: Table) -> bool:
 def _left_out(runs: Sequence[Run]) -> Iterator[str]:
     """What a machine could not do of an experiment."""
     said = {name: why for run in runs for name, why in (run.run.get("left_out") or {}).items()}
-    yield from (f"{sentence}." for sentence in sentences(said))
+    yield from (f"{sentence}." for sentence in left_out_sentences(said))
 
 
 def _remarks(runs: Sequence[Run]) -> Iterator[str]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from authbench.errors import DataError
-from authbench.experiment.dimensions import DIMENSIONS
+from authbench.measures.columns import DIMENSIONS
 from authbench.reporting.itemfiles import Item, read_items
 from authbench.reporting.results import Run
 
@@ -97,7 +97,7 @@ def _cell(
 
 def _listwise(run: Run, group: str, items: Sequence[Item]) -> Iterator[Measured]:
     """Spearman and Kendall of each list, for PairJudge by each aggregation."""
-    from authbench.experiment.tasks.listwise import AGGREGATIONS
+    from authbench.judging.aggregate import AGGREGATIONS
     from authbench.measures.correlation import list_correlations
 
     domain, context, judge = group.split("/")

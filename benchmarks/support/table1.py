@@ -97,22 +97,19 @@ def generation_seconds(results: Path) -> dict[str, Any]:
 
 def requests() -> list[Asked]:
     """All 440 requests in the order in which the experiment has them, equal ones included."""
-    from authbench.engines.encoding import PromptEncoder, load_encode_batch
-    from authbench.engines.hub import find_model
-    from authbench.engines.vllm.engine import VllmEngine
-    from authbench.experiment.fitting import Fitter
+    from authbench.engines.encoding import PromptEncoder, batch_encoder, load_tokenizer
+    from authbench.engines.models import find_model
+    from authbench.engines.vllm import VllmEngine
     from authbench.experiment.loading import load_experiment
     from authbench.experiment.models import load_model
-    from authbench.experiment.tasks.base import first_round
-    from authbench.experiment.tasks.registry import make_task
+    from authbench.tasks.base import first_round
+    from authbench.tasks.fitting import Fitter
+    from authbench.tasks.registry import make_task
 
     experiment = load_experiment(CONFIG, sets=SETTINGS)
     model = load_model(MODEL)
     engine = VllmEngine(model, {})
-    encode_batch = load_encode_batch(find_model(model))
-    if encode_batch is None:
-        raise SystemExit("the exported model has no tokenizer.json")
-    encoder = PromptEncoder(encode_batch)
+    encoder = PromptEncoder(batch_encoder(load_tokenizer(find_model(model).folder)))
     task = make_task(experiment.settings, Fitter(engine, "note"))
     found: list[Any] = []
     for group in task.groups():

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from authbench.engines.chat import ChatTemplate, encode_pieces, thinking_is_off
+from authbench.engines.chat import ChatTemplate
 from authbench.errors import EngineError
-from authbench.runtime.engine import RenderedPrompt
 from authbench.runtime.messages import Message
 
 CHATML = (
@@ -45,6 +44,15 @@ LLAMA3_LIKE = (
     "{% if add_generation_prompt %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}{% endif %}"
 )
 
+#: Every convention of Hugging Face that Jinja has not of itself.
+EVERYTHING = """{% for message in messages %}
+    {% if message.role == 'system' %}
+        {% continue %}
+    {% endif %}
+    {% generation %}{{ {'é': message.content} | tojson }}{% endgeneration %}
+{% endfor %}
+{{ tools is none }} {{ strftime_now('%Y') | length }}"""
+
 CONTROL = ("<|im_start|>", "<|im_end|>", "<think>", "</think>")
 
 
@@ -58,29 +66,26 @@ def slow(template: ChatTemplate, content: str) -> str:
 
 
 def test_thinking_off_is_seen_in_the_rendered_prompt() -> None:
-    off = ChatTemplate(QWEN3_LIKE, {"enable_thinking": False}, CONTROL)
+    off = ChatTemplate(QWEN3_LIKE, {"enable_thinking": False}, CONTROL).checked("m")
     assert off.render(ask("Rate it.")).text == (
         "<|im_start|>user\nRate it.<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
     )
-    assert thinking_is_off(off) is True
-    on = ChatTemplate(QWEN3_LIKE, {"enable_thinking": True}, CONTROL)
+    on = ChatTemplate(QWEN3_LIKE, {"enable_thinking": True}, CONTROL).checked("m")
     assert on.render(ask("Rate it.")).text.endswith("<|im_start|>assistant\n")
-    assert thinking_is_off(on) is False
-    assert thinking_is_off(ChatTemplate(QWEN3_LIKE, {}, CONTROL)) is False
 
 
-def test_a_template_without_a_switch_says_so() -> None:
-    template = ChatTemplate(CHATML, {"enable_thinking": False})
-    assert thinking_is_off(template) is None
-    assert template.unused_kwargs == ("enable_thinking",)
-    assert thinking_is_off(ChatTemplate(None)) is None
-    assert ChatTemplate(QWEN3_LIKE, {"enable_thinking": False}).unused_kwargs == ()
+@pytest.mark.parametrize("source", [CHATML, None])
+def test_an_argument_that_the_template_does_not_look_at_is_refused(source: str | None) -> None:
+    with pytest.raises(EngineError, match=r"of m has no switch 'enable_thinking'\ntake it out of"):
+        ChatTemplate(source, {"enable_thinking": False}).checked("m")
 
 
 def test_a_switch_that_the_template_overrules_is_not_off() -> None:
     """A template may read the switch and still open a thinking block."""
     stubborn = "{{ messages[0].content }}{% if thinking %}<think>\n{% else %}<think>\n{% endif %}"
-    assert thinking_is_off(ChatTemplate(stubborn, {"thinking": False})) is None
+    with pytest.raises(EngineError, match="'thinking' is on or off: thinking cannot be switched off"):
+        ChatTemplate(stubborn, {"thinking": False}).checked("m")
+    assert ChatTemplate(stubborn, {"thinking": True}).checked("m").kwargs == {"thinking": True}
 
 
 def test_a_template_that_trims_is_trimmed_alike() -> None:
@@ -156,18 +161,6 @@ def test_no_piece_holds_a_control_token_of_the_data(content: str) -> None:
     assert sum(piece.count(token) for piece in prompt.pieces() for token in CONTROL) == 3
 
 
-def test_pieces_are_encoded_one_by_one() -> None:
-    seen: list[str] = []
-
-    def encode(text: str) -> list[int]:
-        seen.append(text)
-        return [len(text)]
-
-    assert encode_pieces(RenderedPrompt("abcdef", (1, 4)), encode) == [1, 3, 2]
-    assert encode_pieces(RenderedPrompt("abcdef"), encode) == [6]
-    assert seen == ["a", "bcd", "ef", "abcdef"]
-
-
 def test_several_turns_and_no_generation_prompt() -> None:
     chat = [Message("system", "s"), Message("user", "u"), Message("assistant", "a")]
     assert ChatTemplate(CHATML).render(chat, add_generation_prompt=False).text == (
@@ -176,25 +169,22 @@ def test_several_turns_and_no_generation_prompt() -> None:
 
 
 def test_conventions_of_hugging_face() -> None:
-    source = """{% for message in messages %}
-    {% if message.role == 'system' %}
-        {% continue %}
-    {% endif %}
-    {% generation %}{{ {'é': message.content} | tojson }}{% endgeneration %}
-{% endfor %}
-{{ tools is none }} {{ strftime_now('%Y') | length }}"""
     chat = [Message("system", "s"), Message("user", "<é>")]
     # tojson neither escapes the brackets nor the é, block tags leave no blank lines.
-    assert ChatTemplate(source).render(chat).text == '{"é": "<é>"}True 4'
+    assert ChatTemplate(EVERYTHING).render(chat).text == '{"é": "<é>"}True 4'
 
 
-def test_a_template_that_prints_the_date_is_known() -> None:
-    source = "{% if not date_string is defined %}{% set date_string = strftime_now('%d %b %Y') %}{% endif %}"
-    assert ChatTemplate(source).depends_on_date
-    fixed = ChatTemplate(source, {"date_string": "26 Jul 2024"})
-    assert not fixed.depends_on_date
-    assert fixed.unused_kwargs == ()
-    assert not ChatTemplate(CHATML).depends_on_date
+@pytest.mark.parametrize("source", [CHATML, QWEN3_LIKE, LLAMA3_LIKE, EVERYTHING])
+def test_prompts_are_those_of_transformers(source: str) -> None:
+    """Held against the library that models are published for, which is not needed to render."""
+    library = pytest.importorskip("transformers.utils.chat_template_utils")
+    chat = [Message("system", " s "), Message("user", "<é> </think>\n"), Message("assistant", "a</think>\nb")]
+    dicts = [{"role": message.role, "content": message.content} for message in chat]
+    for kwargs in ({}, {"enable_thinking": False}):
+        (expected,), _ = library.render_jinja_template(
+            [dicts], chat_template=source, add_generation_prompt=True, bos_token="<s>", eos_token="", **kwargs
+        )
+        assert ChatTemplate(source, kwargs, bos_token="<s>").render(chat).text == expected
 
 
 @pytest.mark.parametrize(
@@ -216,15 +206,4 @@ def test_there_and_back_through_json() -> None:
     template = ChatTemplate(QWEN3_LIKE, {"enable_thinking": False}, CONTROL, "<s>", "</s>")
     again = ChatTemplate.from_dict(json.loads(json.dumps(template.as_dict())))
     assert again == template
-    assert again.digest() == template.digest()
     assert hash(again) == hash(template)
-
-
-def test_the_digest_covers_template_and_arguments() -> None:
-    plain = ChatTemplate(CHATML)
-    assert plain.digest() != ChatTemplate(CHATML, {"enable_thinking": False}).digest()
-    assert plain.digest() != ChatTemplate(QWEN3_LIKE).digest()
-    assert plain.digest() != ChatTemplate(None).digest()
-    assert "base model" in ChatTemplate(None).describe()
-    described = ChatTemplate(CHATML, {"enable_thinking": False}).describe()
-    assert described.endswith("with enable_thinking=False")

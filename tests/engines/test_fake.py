@@ -13,8 +13,8 @@ from engine_contract import EngineContract, ask, finish, jobs_for
 
 from authbench.data.records import Document, Source
 from authbench.engines.fake import FakeEngine
-from authbench.engines.fake_answers import BAD_KINDS
-from authbench.engines.fake_prompts import read_prompt
+from authbench.engines.fake.prompts import read_prompt
+from authbench.engines.fake.settings import BAD_KINDS
 from authbench.errors import ConfigError
 from authbench.judging.parse import (
     parse_list_scores,
@@ -334,12 +334,12 @@ def test_the_revision_covers_what_decides_answers_and_nothing_else() -> None:
     ("settings", "words"),
     [
         ({"skil": 1}, r"unknown setting 'skil' \(did you mean 'skill'\?\)"),
-        ({"bad": {"emty": 1}}, r"'emty' \(did you mean 'empty'\?\)"),
-        ({"bad": {"empty": 0.7, "prose": 0.7}}, "bad is 1.4"),
-        ({"skill": 2}, "skill is 2, and must lie between 0 and 1"),
-        ({"errors": "x"}, "errors is 'x', and must be of type int or float"),
+        ({"bad": {"emty": 1}}, r"bad 'emty' is not one of .* \(did you mean 'empty'\?\)"),
+        ({"bad": {"empty": 0.7, "prose": 0.7}}, "bad is 1.4 in all, and must be 1 or less"),
+        ({"skill": 2}, "skill is 2, and must be 1 or less"),
+        ({"errors": "x"}, "errors is 'x', and must be a valid number"),
         ({"latency": -1}, "latency is -1"),
-        ({"truth": 3}, "truth"),
+        ({"truth": 3}, "truth is 3, and must be a valid dictionary"),
         ({"bad": ["empty"]}, "bad"),
         ({"seed": "x"}, "seed is 'x'"),
     ],

@@ -186,7 +186,7 @@ def test_a_file_of_the_hub_comes_from_its_cache(tmp_path: Path) -> None:
     )
     first, second, way_out = done.stdout.splitlines()
     assert first == str(snapshot / "m.gguf")
-    assert second.startswith("m: other.gguf of a/b is not on this machine")
+    assert second.startswith("other.gguf in a/b is not on this machine")
     assert "gguf: {path: FILE}" in way_out
 
 

@@ -15,7 +15,7 @@ from engine_contract import EngineContract, ask, finish, free, jobs_for
 
 from authbench.data.records import Source
 from authbench.engines.openvino import OpenVinoEngine
-from authbench.engines.openvino_settings import OpenVinoSettings
+from authbench.engines.openvino.settings import OpenVinoSettings
 from authbench.errors import ConfigError, EngineError
 from authbench.experiment.models import load_model
 from authbench.prompts.render import prompt_set
@@ -142,7 +142,7 @@ def test_markup_in_data_is_encoded_as_text(engine: OpenVinoEngine) -> None:
     prompt = engine.render(user("A <|im_end|> in data", Sampling(4)))
     (ids,) = engine._encoder().encode([prompt])
     assert ids.count(2) == 2
-    assert engine._tokenizer.decode(ids, skip_special_tokens=False) == prompt.text
+    assert engine._model()._tokenizer.decode(ids, skip_special_tokens=False) == prompt.text
     (unprotected,) = engine._encoder().encode([RenderedPrompt(prompt.text)])
     assert unprotected.count(2) == 3
 
@@ -151,11 +151,9 @@ def test_long_texts_are_counted_whole(engine: OpenVinoEngine) -> None:
     """The library cuts at 8,192 tokens; and encoding in parts gives the tokens of the whole."""
     assert engine.count_tokens([RenderedPrompt("word " * 20_000)]) == [20_001]
     text = "It was said, in 1997: the cost (about $3.50) rose!  Twice.\n\nThen 'no one' came; " * 90
-    from authbench.engines import openvino_runtime as runtime
-
-    whole = runtime._encode(engine._tokenizer, [text], False)[0]
+    (whole,) = engine._model()._encode([text], False)
     assert 2000 < len(whole) < 8192
-    assert runtime._encode_long(engine._tokenizer, text, False) == whole
+    assert engine._model()._encode_long(text, False) == whole
     assert engine.count_tokens([]) == []
 
 
@@ -179,7 +177,7 @@ def test_a_constraint_that_cannot_be_compiled_harms_no_one_else(engine: OpenVino
     done = finish(engine, jobs)
     errors = [done[job.number].error for job in jobs]
     assert [error is not None for error in errors] == [False, True, True, False, False, True]
-    assert "json constraint is not valid" in (errors[1] or "")
+    assert "json constraint is not supported" in (errors[1] or "")
     assert "regex constraint is not supported" in (errors[2] or "")
     response = done[jobs[3].number].response
     assert response is not None and set(response.text) <= {"a", "b"}
@@ -244,10 +242,10 @@ def test_prompts_are_rendered_with_the_template_of_the_file(engine: OpenVinoEngi
     [
         ({"cache_sise": 1}, r"unknown setting 'cache_sise' \(did you mean 'cache_size'\?\)"),
         ({"cache_size": 0}, "cache_size is 0, and must be 1 or more"),
-        ({"cache_size": "2"}, "cache_size is '2', and must be of type int"),
-        ({"prefix_caching": 1}, "prefix_caching is 1, and must be of type bool"),
+        ({"cache_size": "2"}, "cache_size is '2', and must be a valid integer"),
+        ({"prefix_caching": 1}, "prefix_caching is 1, and must be a valid boolean"),
         ({"precision": "fp32"}, r"precision 'fp32' is not one of f32, bf16, f16 \(did you mean"),
-        ({"max_num_batched_tokens": 3}, "max_num_batched_tokens must be 32 or more"),
+        ({"max_num_batched_tokens": 3}, "max_num_batched_tokens is 3, and must be 32 or more"),
     ],
 )
 def test_wrong_settings_are_named(settings: dict[str, Any], words: str) -> None:

@@ -17,7 +17,7 @@ from ray_support import RayNodes
 from vllm_support import require
 
 from authbench.engines.fake import FakeEngine
-from authbench.engines.ray.engine import RayEngine
+from authbench.engines.ray import RayEngine
 from authbench.errors import ConfigError, EngineError
 from authbench.runtime.engine import Engine, ModelConfig
 from authbench.runtime.messages import Constraint, Request, Sampling, user
@@ -211,12 +211,12 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"inner": "ray"}, "is none of"),
-            ({"actors": 0}, r"engine\.actors: Input should be greater than 0, not 0"),
-            ({"num_cpus": "two"}, r"engine\.num_cpus: Input should be a valid number"),
+            ({"inner": "ray"}, "inner 'ray' is not one of vllm"),
+            ({"actors": 0}, "actors is 0, and must be greater than 0"),
+            ({"num_cpus": "two"}, "num_cpus is 'two', and must be a valid number"),
             ({"actor": 2}, "did you mean 'actors'"),
             ({"seed": 2}, r"engine\.settings\.seed"),
-            ({"settings": 3}, r"engine\.settings: Input should be a valid dictionary"),
+            ({"settings": 3}, "settings is 3, and must be a valid dictionary"),
         ],
     )
     def test_settings_that_cannot_be(self, changes: dict[str, Any], message: str) -> None:

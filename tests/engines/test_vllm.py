@@ -17,7 +17,7 @@ import pytest
 from engine_contract import SOURCES, EngineContract, ask, finish, free, jobs_for
 from vllm_support import QUICK, exported_folder, smollm2
 
-from authbench.engines.vllm.engine import VllmEngine
+from authbench.engines.vllm import VllmEngine
 from authbench.engines.vllm.requests import waiting_place
 from authbench.errors import ConfigError, EngineError
 from authbench.prompts.render import prompt_set
@@ -163,7 +163,7 @@ class TestBadInput:
         ("settings", "message"),
         [
             ({"enforce_eagre": True}, "did you mean 'enforce_eager'"),
-            ({"tensor_parallel_size": "two"}, "must be of type int"),
+            ({"tensor_parallel_size": "two"}, "must be of vLLM's type int"),
         ],
     )
     def test_settings_that_the_installed_vllm_does_not_take(self, settings: Any, message: str) -> None:
@@ -226,7 +226,7 @@ def failed_start(place: Path, folder: Path, settings: dict[str, Any]) -> list[st
 def run_script(place: Path, body: str) -> list[str]:
     """Lines that a program prints, its `EngineError` included; vLLM may leave its state behind in it."""
     head = (
-        "from authbench.engines.vllm.engine import VllmEngine\n"
+        "from authbench.engines.vllm import VllmEngine\n"
         "from authbench.errors import EngineError\n"
         "from authbench.runtime.engine import ModelConfig\n"
         "def main():\n"

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field, ValidationError, model_validator
-from test_hub import write_model
+from test_models import write_model
 
-from authbench.engines.encoding import PromptEncoder, load_encode_batch
-from authbench.engines.hub import open_folder
-from authbench.engines.vllm import installed
-from authbench.engines.vllm.engine import VllmEngine
+from authbench.engines.encoding import PromptEncoder, batch_encoder, load_tokenizer
+from authbench.engines.models import open_folder
+from authbench.engines.vllm import VllmEngine, installed
 from authbench.engines.vllm.failures import explain
 from authbench.engines.vllm.requests import (
     Prepared,
@@ -70,12 +69,12 @@ class TestSettings:
         [
             ({"blok_size": 2}, "did you mean 'block_size'"),
             ({"proces": "own"}, "did you mean 'process'"),
-            ({"process": "both"}, "is none of auto, inner, own"),
-            ({"order": "random"}, "is none of longest, arrival"),
-            ({"batch_invariant": "yes"}, "must be of type bool, not 'yes'"),
-            ({"block_size": "2"}, "must be of type int, not '2'"),
-            ({"max_model_len": True}, "must be of type int, not True"),
-            ({"gpu_memory_utilization": "most"}, "must be of type float"),
+            ({"process": "both"}, "is not one of auto, inner, own"),
+            ({"order": "random"}, "is not one of longest, arrival"),
+            ({"batch_invariant": "yes"}, "batch_invariant is 'yes', and must be a valid boolean"),
+            ({"block_size": "2"}, "block_size is '2', and must be of vLLM's type int"),
+            ({"max_model_len": True}, "must be of vLLM's type int"),
+            ({"gpu_memory_utilization": "most"}, "must be of vLLM's type float"),
             ({"model": "x"}, "set the model"),
         ],
     )
@@ -160,9 +159,7 @@ def test_longest_first_with_shared_prefixes_together() -> None:
 
 class TestPreparing:
     def prepared(self, folder: Path, request: Request, limit: int = 512) -> Prepared:
-        encode_batch = load_encode_batch(open_folder(folder))
-        assert encode_batch is not None
-        encoder = PromptEncoder(encode_batch)
+        encoder = PromptEncoder(batch_encoder(load_tokenizer(folder)))
         return prepare(Job(1, request, RenderedPrompt("hello")), [1, 2, 1], encoder, limit)
 
     def test_labels_and_targets_become_tokens(self, folder: Path) -> None:

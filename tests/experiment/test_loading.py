@@ -7,8 +7,8 @@ import pytest
 from authbench.errors import ConfigError
 from authbench.experiment.loading import load_experiment
 from authbench.experiment.models import load_model
-from authbench.experiment.schema import ListwiseExperiment
 from authbench.paths import share_dir
+from authbench.tasks.authority_settings import ListwiseExperiment
 
 GOOD = """\
 table: authoritybench/1
@@ -129,8 +129,8 @@ def test_models_by_name_path_and_hub_id(tmp_path: Path) -> None:
 
 
 def test_the_papers_tables_are_known_and_others_are_ones_own(tmp_path: Path) -> None:
-    from authbench.experiment.schema_parts import PAPER_TABLES
     from authbench.reporting.layouts import LAYOUTS
+    from authbench.tasks.settings import PAPER_TABLES
 
     assert {name for name in LAYOUTS if "/" in name} == set(PAPER_TABLES)
     path = write(tmp_path, GOOD)

@@ -184,7 +184,7 @@ def test_scoring_without_the_answers_is_refused(tmp_path: Path) -> None:
         store.register(json_identity(tmp_path), {})
     with pytest.raises(DataError, match="the store lacks answers for 20 of 20 items"):
         rescore(tmp_path / "r" / "trial" / "fake")
-    with pytest.raises(ConfigError, match="holds no run"):
+    with pytest.raises(DataError, match="holds no run"):
         rescore(tmp_path)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from authbench.judging.aggregate import average_score, bubble_sort
-from authbench.judging.plan import comparison_plan
+from authbench.judging.judges import comparison_plan
 
 Row = list[float | None]
 

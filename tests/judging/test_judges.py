@@ -9,15 +9,15 @@ import pytest
 
 from authbench.data.records import PairItem, Source
 from authbench.errors import ConfigError
-from authbench.judging.listwise import list_rank_judge, list_score_judge
-from authbench.judging.pairwise import (
+from authbench.judging.judges import (
     comparison_plan,
+    list_rank_judge,
+    list_score_judge,
     pair_rank_judge,
     pair_score_judge,
     pairwise_judge,
-    pairwise_point_judge,
+    point_judge,
 )
-from authbench.judging.point import point_judge
 from authbench.prompts.render import prompt_set
 from authbench.runtime.messages import FinishReason, Outcome, Procedure, Request, Response, Sample
 
@@ -108,12 +108,6 @@ def test_one_pair_by_rank_score_and_point() -> None:
     scored = run(pairwise_judge(PAIR, PROMPTS, "score", 0, 9), ['{"A": 4, "B": 4}'])
     assert scored.values == {"scores": [4, 4]}
     assert run(pairwise_judge(PAIR, PROMPTS, "score", 0, 9), [""]).values == {"scores": [None, None]}
-    assert asked(pairwise_point_judge(PAIR, PROMPTS, 0, 9)) == [
-        PROMPTS.point(PAIR.first),
-        PROMPTS.point(PAIR.second),
-    ]
-    points = run(pairwise_point_judge(PAIR, PROMPTS, 0, 9), ['{"score": 4}', "?"])
-    assert points.values == {"scores": [4, None]}
 
 
 def test_both_orders_are_asked() -> None:
@@ -206,6 +200,6 @@ def test_few_sources_and_wrong_settings() -> None:
     assert comparison_plan(1, "anchors", "s") == ()
     assert len(comparison_plan(4, "anchors", "s")) == 6  # fewer than the anchors: all pairs
     with pytest.raises(ConfigError, match="did you mean 'anchors'"):
-        comparison_plan(10, "anchor", "s")  # type: ignore[arg-type]
+        comparison_plan(10, "anchor", "s")
     with pytest.raises(ConfigError, match="1 or more"):
         comparison_plan(10, "anchors", "s", anchors=0)

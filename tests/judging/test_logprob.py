@@ -12,7 +12,6 @@ from authbench.errors import ConfigError
 from authbench.judging.logprob import (
     label_distribution,
     pair_rank_logprob_judge,
-    pairwise_point_logprob_judge,
     pairwise_rank_logprob_judge,
     point_logprob_judge,
     tie_broken,
@@ -85,11 +84,6 @@ def test_one_pair() -> None:
     assert ranked.values["scores"] == [0, 1]
     assert ranked.values["expected"] == pytest.approx([0.25, 0.75])
     assert run(pairwise_rank_logprob_judge(PAIR, PROMPTS), [None]).values["expected"] == [None, None]
-    points = run(
-        pairwise_point_logprob_judge(PAIR, PROMPTS, 0, 4), [logs(0, 1, 0, 0, 0), logs(0, 0.6, 0.4, 0, 0)]
-    )
-    assert points.values["scores"] == [1, 1]
-    assert points.values["expected"] == pytest.approx([1.0, 1.4])
 
 
 def test_expected_scores_break_ties_of_scores_only() -> None:

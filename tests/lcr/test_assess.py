@@ -11,8 +11,8 @@ from engine_double import DoubleEngine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from authbench.lcr.assess import assess, confidences
-from authbench.lcr.confidence import ConfidenceSettings, confidence_at
+from authbench.lcr.assess import Cost, assess, cost_of
+from authbench.lcr.confidence import ConfidenceSettings, confidence_of
 from authbench.lcr.prompts import LcrPrompts
 from authbench.lcr.rerank import Margin, Rule, Thresholds, rerank
 from authbench.runtime.messages import Outcome
@@ -30,8 +30,14 @@ def draw(prompt: str, rng: Random) -> str:
     return f"m0w{rng.randrange(2)}" if rng.randrange(10) < sure else f"m{rng.randrange(1, 5)}w0"
 
 
+def confidences(outcome: Outcome, k: int | None = None) -> tuple[Fraction, list[Fraction]]:
+    """The query's, and those of the documents that were asked."""
+    documents = [row for row in outcome.values["documents"] if row is not None]
+    return confidence_of(outcome.values["query"], k=k), [confidence_of(row, k=k) for row in documents]
+
+
 def order(outcome: Outcome, rule: Rule, documents: list[str]) -> list[str]:
-    query, known = confidences(outcome.values)
+    query, known = confidences(outcome)
     return rerank(documents, query, known, rule)
 
 
@@ -41,9 +47,9 @@ def test_everything_at_once_without_a_rule() -> None:
     assert [request.sampling.n for request in rounds[0]] == [10, 10, 10]
     assert len(outcome.answers) == sum(map(len, rounds))
     assert len(outcome.values["documents"]) == 2
-    query, known = confidences(outcome.values)
+    query, known = confidences(outcome)
     assert 0 < query <= 1 and known[0] > known[1]
-    _, at_three = confidences(outcome.values, lambda values: confidence_at(values, 3))
+    _, at_three = confidences(outcome, 3)
     assert all(value.denominator in {1, 3} for value in at_three)
 
 
@@ -77,7 +83,7 @@ def test_adaptive_skips_the_documents_of_a_query_whose_gate_is_closed() -> None:
     outcome, rounds = drive(assess("q", ["d"], TEN, PROMPTS, rule=Thresholds.of(0.5, 0.9, 0.1)), model)
     assert outcome.values["documents"] == [None]
     assert [request.sampling.n for asked in rounds for request in asked] == [5]
-    assert confidences(outcome.values) == (Fraction(5, 10), [])
+    assert confidences(outcome) == (Fraction(5, 10), [])
 
 
 def test_adaptive_stops_as_soon_as_the_bin_is_settled() -> None:
@@ -85,10 +91,9 @@ def test_adaptive_stops_as_soon_as_the_bin_is_settled() -> None:
     # T_lower = 0 keeps it out of the low bin.
     model = SimulatedModel(lambda prompt, rng: f"m{rng.random()}w")
     outcome, _ = drive(assess("q", ["d"], TEN, PROMPTS, rule=Thresholds.of(1.1, 0.9, 0)), model)
-    assert len(outcome.values["query"]["samples"]) == 0  # above 1 the gate is open, whatever is drawn
+    assert outcome.values["query"]["labels"] == []  # above 1 the gate is open, whatever is drawn
     document = outcome.values["documents"][0]
-    assert len(document["samples"]) == 3
-    assert (document["largest"], document["most"]) == (1, 8)
+    assert (document["largest"], len(document["labels"])) == (1, 3)
 
 
 @pytest.fixture
@@ -107,8 +112,8 @@ def test_the_scheduler_draws_on_where_an_adaptive_run_had_stopped(store: Store) 
     (adaptive,) = scheduler.run([0], lambda _: assess("q", ["d"], TEN, PROMPTS, rule=rule))
     (whole,) = scheduler.run([0], lambda _: assess("q", ["d"], TEN, PROMPTS))
     assert adaptive.outcome is not None and whole.outcome is not None
-    few = adaptive.outcome.values["documents"][0]["samples"]
-    many = whole.outcome.values["documents"][0]["samples"]
+    few = [answer.value for answer in adaptive.outcome.answers if isinstance(answer.value, list)][-1]
+    many = [answer.value for answer in whole.outcome.answers if isinstance(answer.value, list)][-1]
     assert 0 < len(few) < len(many) == 10
     assert many[: len(few)] == few
 
@@ -127,3 +132,13 @@ def test_equal_pairs_of_a_query_are_asked_once(store: Store) -> None:
     )
     assert asked == 3
     assert sum(pair_of(prompt) is not None for prompt in engine.asked) == 1
+
+
+def test_what_confidences_cost() -> None:
+    model = SimulatedModel(lambda prompt, rng: "m0w0")
+    four = ConfidenceSettings(samples=4)
+    whole, _ = drive(assess("q", ["d", "e"], four, PROMPTS), model)
+    few, _ = drive(assess("q", ["d", "e"], four, PROMPTS, rule=Thresholds.of(0.25, 1, 0)), model)
+    assert cost_of([whole.values]) == Cost(3, 0, 12, 0)
+    assert cost_of([few.values]) == Cost(1, 2, 0, 0)  # C is at least 1/4: the gate is closed beforehand
+    assert cost_of([whole.values, few.values]).confidences == 4

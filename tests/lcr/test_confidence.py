@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import cycle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,14 +12,8 @@ from driving import SimulatedModel, drive, pair_of, prompt_of, says
 from hypothesis import given
 from hypothesis import strategies as st
 
-from authbench.errors import ConfigError
-from authbench.lcr.confidence import (
-    ConfidenceSettings,
-    confidence_at,
-    confidence_of,
-    entropy_confidence,
-    mscp,
-)
+from authbench.errors import ConfigError, DataError
+from authbench.lcr.confidence import ConfidenceSettings, confidence_of, mscp
 from authbench.lcr.prompts import LcrPrompts
 from authbench.runtime.messages import Request, Response, Sample
 
@@ -43,8 +39,9 @@ def test_the_papers_figure_2() -> None:
     values = outcome.values
     assert confidence_of(values) == Fraction(3, 5)
     assert values["labels"] == [0, 1, 0, 2, 0]
-    assert values["samples"] == texts
-    assert values["entropy"] == pytest.approx(-(0.6 * math.log(0.6) + 2 * 0.2 * math.log(0.2)))
+    assert outcome.answers[0].value == texts
+    entropy = -(0.6 * math.log(0.6) + 2 * 0.2 * math.log(0.2))
+    assert float(confidence_of(values, "entropy")) == pytest.approx(1 - entropy / math.log(5))
     assert len(rounds[0]) == 1
     assert rounds[0][0].sampling.n == 5 and rounds[0][0].sampling.temperature == 1.0
     assert len(outcome.answers) == 1 + values["entailment_calls"] == sum(map(len, rounds))
@@ -109,17 +106,6 @@ def draws(meanings: int) -> SimulatedModel:
     return SimulatedModel(lambda prompt, rng: f"m{rng.randrange(meanings)}w{rng.randrange(3)}")
 
 
-@given(st.integers(1, 6), st.integers(0, 1000))
-def test_stopping_when_c_is_known_gives_the_same_c(meanings: int, number: int) -> None:
-    whole, rounds = drive(mscp(f"q{number}", None, ConfidenceSettings(), PROMPTS), draws(meanings))
-    short, fewer = drive(
-        mscp(f"q{number}", None, ConfidenceSettings(complete=False), PROMPTS), draws(meanings)
-    )
-    assert confidence_of(short.values) == confidence_of(whole.values)
-    assert short.values["largest"] == short.values["most"]
-    assert sum(map(len, fewer)) <= sum(map(len, rounds))
-
-
 @given(st.integers(1, 6), st.integers(0, 1000), st.sampled_from(["greedy", "pairwise"]))
 def test_c_at_a_smaller_k_is_what_a_smaller_k_gives(meanings: int, number: int, clustering: str) -> None:
     def take(k: int) -> Fraction:
@@ -133,42 +119,48 @@ def test_c_at_a_smaller_k_is_what_a_smaller_k_gives(meanings: int, number: int, 
         values.append(outcome.values)
         return confidence_of(outcome.values)
 
-    values: list[object] = []
+    values: list[Mapping[str, Any]] = []
     take(12)
     stored = values[0]
     for k in (1, 2, 5, 12):
-        assert confidence_at(stored, k) == take(k)  # type: ignore[arg-type]
+        assert confidence_of(stored, k=k) == take(k)
 
 
 def test_c_at_k_refuses_what_is_not_there() -> None:
     outcome, _ = drive(mscp("q", None, ConfidenceSettings(samples=3), PROMPTS), draws(2))
-    with pytest.raises(ValueError, match="4 clustered samples"):
-        confidence_at(outcome.values, 4)
-    with pytest.raises(ValueError):
-        confidence_at({"labels": [0, None], "k": 2}, 2)
+    with pytest.raises(DataError, match="4 clustered samples"):
+        confidence_of(outcome.values, k=4)
+    with pytest.raises(DataError):
+        confidence_of({"labels": [0, None], "k": 2}, k=2)
 
 
 def test_entropy_confidence_is_exact_at_both_ends() -> None:
     def values(*labels: int | None) -> dict[str, object]:
         return {"k": len(labels), "labels": list(labels)}
 
-    assert entropy_confidence(values(*[0] * 10)) == 1
-    assert entropy_confidence(values(*range(10))) == 0
+    assert confidence_of(values(*[0] * 10), "entropy") == 1
+    assert confidence_of(values(*range(10)), "entropy") == 0
     # Two halves of ten: 1 - ln 2 / ln 10 = 0.698970004 (log10 of 5).
-    assert entropy_confidence(values(*[0, 1] * 5)) == Fraction("0.698970004")
+    assert confidence_of(values(*[0, 1] * 5), "entropy") == Fraction("0.698970004")
     # The first three of them, and of connected components, which the fourth sample joins.
-    assert entropy_confidence(values(0, 1, 2, 0), 3) == 0 and entropy_confidence(values(0, 0, 1), 2) == 1
+    assert (
+        confidence_of(values(0, 1, 2, 0), "entropy", 3) == 0
+        and confidence_of(values(0, 0, 1), "entropy", 2) == 1
+    )
     joined = {**values(0, 0, 0, 0), "links": [(0, 1), (1, 3), (2, 3)]}
     third = 1 - (2 * math.log(1.5) + math.log(3)) / 3 / math.log(3)
-    assert float(entropy_confidence(joined, 3)) == pytest.approx(third) and entropy_confidence(joined) == 1
-    with pytest.raises(ValueError):
-        entropy_confidence(values(0, 1, 1), 1)
-    with pytest.raises(ValueError):
-        entropy_confidence(values(0, 1, 1), 4)
-    with pytest.raises(ValueError):
-        entropy_confidence(values(0, None))
-    with pytest.raises(ValueError):
-        entropy_confidence(values(0))
+    assert (
+        float(confidence_of(joined, "entropy", 3)) == pytest.approx(third)
+        and confidence_of(joined, "entropy") == 1
+    )
+    with pytest.raises(DataError):
+        confidence_of(values(0, 1, 1), "entropy", 1)
+    with pytest.raises(DataError):
+        confidence_of(values(0, 1, 1), "entropy", 4)
+    with pytest.raises(DataError):
+        confidence_of(values(0, None), "entropy")
+    with pytest.raises(DataError):
+        confidence_of(values(0), "entropy")
 
 
 def test_settings_that_cannot_be() -> None:

@@ -11,8 +11,8 @@ from driving import SimulatedModel, drive
 from authbench.engines.fake import FakeEngine
 from authbench.errors import ConfigError
 from authbench.experiment.models import load_model
-from authbench.lcr.assess import assess, confidences
-from authbench.lcr.confidence import ConfidenceSettings
+from authbench.lcr.assess import assess
+from authbench.lcr.confidence import ConfidenceSettings, confidence_of
 from authbench.lcr.grid import grid
 from authbench.lcr.prompts import LcrPrompts
 from authbench.lcr.rerank import Thresholds
@@ -37,7 +37,8 @@ def simulated(n: int, signal: bool, seed: int = 0) -> list[Query]:
         outcome, _ = drive(
             assess(f"q{number}", texts, ConfidenceSettings(samples=4), LcrPrompts()), SimulatedModel(draw)
         )
-        own, documents = confidences(outcome.values)
+        own = confidence_of(outcome.values["query"])
+        documents = [confidence_of(row) for row in outcome.values["documents"]]
         made.append(Query(f"q{number}", grades, [*grades, 1], own, documents))
     return made
 
@@ -134,7 +135,8 @@ def test_with_the_fake_engine(tmp_path: Path) -> None:
     queries = []
     for finished in sorted(done, key=lambda finished: finished.unit):
         assert finished.outcome is not None
-        own, documents = confidences(finished.outcome.values)
+        own = confidence_of(finished.outcome.values["query"])
+        documents = [confidence_of(row) for row in finished.outcome.values["documents"]]
         name = finished.unit
         queries.append(Query(name, grades[name], [*grades[name], 1], own, documents))
     result = tune(problem(queries), grid(), shuffles=20, rounds=2000)

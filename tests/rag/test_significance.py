@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from scipy.stats import binomtest
 
-from authbench.experiment.tasks.base import Record
 from authbench.rag.significance import compare_filters, right_answers
+from authbench.tasks.base import Record
 
 
 def record(

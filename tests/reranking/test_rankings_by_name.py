@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from authbench.errors import ConfigError
 from authbench.reranking import colbert, crossencoder, rankt5
-from authbench.reranking.registry import BASES, LLM_BASES, MODEL_BASES, make_scorer
+from authbench.reranking.registry import LLM_BASES, MODEL_BASES, BaseRanking, make_scorer
 
 
 def test_every_base_is_asked_of_one_kind_of_model() -> None:
-    assert sorted(BASES) == sorted(("retriever", *LLM_BASES, *MODEL_BASES))
+    assert sorted(get_args(BaseRanking)) == sorted(("retriever", *LLM_BASES, *MODEL_BASES))
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,13 @@ from typer.testing import CliRunner
 from authbench.cli.app import app
 from authbench.errors import ConfigError
 from authbench.experiment.rescoring import rescore
-from authbench.experiment.tasks import lcr_bases
 from authbench.reporting.itemfiles import read_items
 from authbench.reranking.colbert import ColbertScorer
 from authbench.reranking.common import PairScorer
 from authbench.reranking.crossencoder import CrossEncoderScorer
 from authbench.reranking.rankt5 import RankT5Scorer
 from authbench.retrieval.runfile import read_run
+from authbench.tasks.lcr import bases as lcr_bases
 
 pytest.importorskip("sentence_transformers", minversion="6")
 
@@ -154,7 +154,7 @@ def test_run_ranks_as_the_models_do_and_a_rescored_run_loads_none(
     def refuse(base: str, checkpoint: str | None) -> PairScorer:
         raise AssertionError(f"{base} was loaded again")
 
-    monkeypatch.setattr(lcr_bases, "_scorer", refuse)
+    monkeypatch.setattr(lcr_bases, "make_scorer", refuse)
     rescore(folder)
     assert [(folder / name).read_bytes() for name in ("items.jsonl", "cells.json")] == before
 

@@ -19,3 +19,7 @@ actor here carries up to 64.
 
 Settings and advice: docs/engines-ray.md.
 """
+
+from authbench.engines.ray.engine import RayEngine
+
+__all__ = ["RayEngine"]

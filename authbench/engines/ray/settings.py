@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, Field, PositiveInt, ValidationError
+from pydantic import Field, PositiveInt, field_validator
 
 from authbench.engines.registry import ENGINES
+from authbench.engines.settings import EngineSettings
 from authbench.errors import ConfigError, did_you_mean
 
 
-class Settings(BaseModel, frozen=True, strict=True):
+class Settings(EngineSettings):
     """Settings of the engine `ray`.
 
     Attributes:
@@ -27,6 +28,8 @@ class Settings(BaseModel, frozen=True, strict=True):
         settings: of the inner engine.
     """
 
+    engine: ClassVar[str] = "ray"
+
     inner: str = "vllm"
     actors: PositiveInt | None = None
     address: str | None = None
@@ -35,27 +38,26 @@ class Settings(BaseModel, frozen=True, strict=True):
     window: PositiveInt = 256
     restarts: int = Field(3, ge=0)
     start_timeout: float = Field(1800.0, ge=0)
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("inner")
+    @classmethod
+    def _no_ray_in_ray(cls, name: str) -> str:
+        known = [engine for engine in ENGINES if engine != "ray"]
+        if name not in known:
+            raise ValueError(f"inner '{name}' is not one of {', '.join(known)}{did_you_mean(name, known)}")
+        return name
 
     @classmethod
-    def parse(cls, settings: Mapping[str, Any]) -> Settings:
-        """Check settings; `ConfigError` with the nearest known one."""
-        known = list(cls.model_fields)
-        for key in settings:
-            if key not in known:
-                raise ConfigError(
-                    f"engine.{key}: the ray engine has no such setting{did_you_mean(key, known)}\n"
-                    f"settings of the inner engine go into engine.settings.{key}"
-                )
+    def parse(cls, settings: Mapping[str, Any]) -> Self:
+        """Check settings; `ConfigError` of a line or two."""
         try:
-            made = cls(**settings)
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise ConfigError(f"engine.{first['loc'][0]}: {first['msg']}, not {first['input']!r}") from error
-        inner = [name for name in ENGINES if name != "ray"]
-        if made.inner not in inner:
-            raise ConfigError(f"engine.inner: {made.inner!r} is none of {', '.join(inner)}")
-        return made
+            return super().parse(settings)
+        except ConfigError as error:
+            for key in settings.keys() - cls.model_fields.keys():
+                hint = f"settings of the inner engine go into engine.settings, as engine.settings.{key}"
+                raise ConfigError(f"{error}\n{hint}") from None
+            raise
 
     def gpus_per_actor(self, inner_settings: Mapping[str, Any], cluster_gpus: float) -> float:
         """GPUs for each actor: said, or a whole copy of the model by the inner engine's parallelism."""

@@ -23,3 +23,7 @@ Life of an engine:
 
 Settings and advice: docs/engines-vllm.md.
 """
+
+from authbench.engines.vllm.engine import VllmEngine
+
+__all__ = ["VllmEngine"]

@@ -11,13 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from authbench.engines.chat import ChatTemplate
-from authbench.engines.encoding import (
-    PromptEncoder,
-    load_encode_batch,
-    load_slow_encode_batch,
-    slow_encode_batch,
-)
-from authbench.engines.hub import ModelFiles, find_model
+from authbench.engines.encoding import PromptEncoder, batch_encoder, load_tokenizer
+from authbench.engines.models import ModelFiles, find_model
 from authbench.engines.vllm import installed, requests
 from authbench.engines.vllm.drivers import AsyncDriver, StepDriver
 from authbench.engines.vllm.environment import (
@@ -90,7 +85,7 @@ class VllmEngine(Engine):
 
     @cached_property
     def _encoder(self) -> PromptEncoder:
-        encode_batch = load_encode_batch(self.files) or load_slow_encode_batch(self.files)
+        encode_batch = batch_encoder(load_tokenizer(self.files.folder))
         return PromptEncoder(encode_batch, plain=self._template.template is None)
 
     @cached_property
@@ -183,7 +178,7 @@ class VllmEngine(Engine):
             return
         probe = '  Rate 10 sites: [1] example.org\n\n\t{"é": 3.14} 中文, it\'s <b>so</b>!'
         if self._encoder.encode_text(probe) != list(tokenizer.encode(probe, add_special_tokens=False)):
-            self._encoder = PromptEncoder(slow_encode_batch(tokenizer))
+            self._encoder = PromptEncoder(batch_encoder(tokenizer))
 
     # Work.
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, Self
 
-from authbench.engines.hub import ModelFiles
+from pydantic import Field
+
+from authbench.engines.models import ModelFiles
+from authbench.engines.settings import EngineSettings
 from authbench.engines.vllm import installed
 from authbench.errors import ConfigError, EngineError, did_you_mean
 
-Process = Literal["auto", "inner", "own"]
 Order = Literal["longest", "arrival"]
 
 #: Engine arguments that change what a model answers: they are part of its identity.
@@ -43,8 +44,7 @@ _DECIDED = {
 _PLAIN: dict[str, type] = {"int": int, "float": float, "bool": bool, "str": str, "None": NoneType}
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(EngineSettings):
     """Settings of the engine `vllm`.
 
     Attributes:
@@ -58,35 +58,37 @@ class Settings:
         arguments: what was given of vLLM's engine arguments, by vLLM's names.
     """
 
+    engine: ClassVar[str] = "vllm"
+
     path: str | None = None
     chat_template: str | None = None
-    process: Process = "auto"
+    process: Literal["auto", "inner", "own"] = "auto"
     order: Order = "longest"
     lora: str | None = None
     batch_invariant: bool = False
-    arguments: Mapping[str, Any] = field(default_factory=dict)
+    arguments: dict[str, Any] = Field(default_factory=dict)
 
     @classmethod
-    def parse(cls, settings: Mapping[str, Any]) -> Settings:
-        """Check settings. None stands for what is not set.
+    def parse(cls, settings: Mapping[str, Any]) -> Self:
+        """Sort settings into authbench's own and vLLM's, and check them. None stands for what is not set.
 
         Raises:
             ConfigError: an unknown setting, with the nearest known one, or a value of a wrong type.
         """
-        own = {f.name: str(f.type) for f in fields(cls) if f.name != "arguments"}
-        theirs = installed.engine_arguments()
+        own = cls.model_fields.keys() - {"arguments"}
         given = {key: value for key, value in settings.items() if value is not None}
-        for key, value in given.items():
+        arguments = {key: given.pop(key) for key in given.keys() - own}
+        theirs = installed.engine_arguments()
+        for key, value in sorted(arguments.items()):
             if key in _DECIDED:
-                raise ConfigError(f"engine.{key}: set {_DECIDED[key]} instead")
-            if key not in own and theirs and key not in theirs:
+                raise ConfigError(f"engine vllm: set {_DECIDED[key]} instead of {key}")
+            if theirs and key not in theirs:
                 raise ConfigError(
-                    f"engine.{key}: neither authbench nor vLLM {installed.version()} has such a setting"
-                    + did_you_mean(key, [*own, *theirs])
+                    f"engine vllm: neither authbench nor vLLM {installed.version()} has a setting '{key}'"
+                    + did_you_mean(key, sorted(own | theirs.keys()))
                 )
-            _check_type(key, value, own.get(key) or theirs.get(key, ""))
-        ours = {key: value for key, value in given.items() if key in own}
-        return cls(**ours, arguments={key: value for key, value in given.items() if key not in own})
+            _check_type(key, value, theirs.get(key, ""))
+        return super().parse({**given, "arguments": arguments})
 
     @property
     def copies(self) -> int:
@@ -126,17 +128,12 @@ class Settings:
 
 
 def _check_type(key: str, value: object, declared: str) -> None:
-    """Compare a value with a declared type: a choice of ours, or a union of plain ones; else vLLM will."""
-    choices = {"Process": get_args(Process), "Order": get_args(Order)}.get(declared)
-    if choices is not None and value not in choices:
-        raise ConfigError(f"engine.{key}: {value!r} is none of {', '.join(choices)}")
+    """Compare a value with what vLLM declares where these are plain types; else vLLM itself will."""
     names = declared.split(" | ")
-    if choices is not None or not all(name in _PLAIN for name in names):
-        return
-    kinds = {_PLAIN[name] for name in names}
-    if type(value) not in kinds and not (type(value) is int and float in kinds):
+    kinds = {_PLAIN.get(name) for name in names}
+    if None not in kinds and type(value) not in kinds and not (type(value) is int and float in kinds):
         wanted = " or ".join(name for name in names if name != "None")
-        raise ConfigError(f"engine.{key}: must be of type {wanted}, not {value!r}")
+        raise ConfigError(f"engine vllm: {key} is {value!r}, and must be of vLLM's type {wanted}")
 
 
 def _lora_config(folder: str) -> dict[str, Any]:

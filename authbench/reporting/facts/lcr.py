@@ -85,8 +85,8 @@ class LcrFacts:
 
 def lcr_facts(run: Run, group: str, items: Sequence[Item]) -> dict[str, Any]:
     """Fields of `GroupFacts` for a base ranking."""
-    from authbench.experiment.tasks.lcr_items import to_points
     from authbench.lcr.grades import by_grade, grade_correlation
+    from authbench.lcr.items import to_points
 
     settings = settings_of(run)
     found = search(items, settings)

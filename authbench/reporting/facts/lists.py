@@ -19,7 +19,7 @@ _BLOCK = 1 << 22
 
 def list_facts(group: str, items: Sequence[Item]) -> dict[str, Any]:
     """Fields of `GroupFacts` for a group of lists. Lists of unequal length are left out."""
-    from authbench.experiment.tasks.listwise import AGGREGATIONS
+    from authbench.judging.aggregate import AGGREGATIONS
 
     judge = group.rpartition("/")[2]
     aggregate = next(iter(AGGREGATIONS.get(judge, {}).values()), None)
